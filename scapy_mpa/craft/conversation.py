@@ -95,8 +95,8 @@ class Conversation:
     >>> conversation.initiator.send(b"hello")
     >>> conversation.write("hello.pcapng")          # doctest: +SKIP
 
-    The first verb sends the startup frames with the options below, if :meth:`startup` was not
-    called before.
+    If :meth:`startup` was not called, the first message or FPDU is preceded by startup frames with
+    the options below.
 
     :param initiator: the end that opens the TCP connection and sends the Request.
     :param responder: the other end.
@@ -114,13 +114,14 @@ class Conversation:
         the Reply (rtr-frame-proposal-2007).  None: both in that dialect, neither in any other.
     :param mss: Maximum Segment Size, octets; also EMSS.
     :param mulpdu: octets of the longest ULPDU; None: as RFC 5044 4.5 derives it from EMSS.
-    :param packing: ``aligned``: an FPDU in each segment; ``packed``: as many whole ones in each as
-        fit (RFC 5044 5.1); ``stream``: segments are filled, and FPDUs lie across them.
+    :param packing: ``aligned``: each FPDU begins a segment, and has it to itself; ``packed``: a
+        segment has as many whole FPDUs as fit (RFC 5044 5.1); ``stream``: segments are full,
+        wherever FPDUs begin and end.
     :param vlan: tag control information of an IEEE 802.1Q tag, 16 bits; None: no tag.
     :param ack_every: after how many data segments the receiver acknowledges them; 0: only with its
         own data.
-    :param start_time: time of the first segment, seconds since the epoch, up to the year 2554; pcap
-        files hold times up to 2106.
+    :param start_time: time of the first segment, in seconds since the epoch: up to the year 2554,
+        or up to 2106 to write a pcap file.
     :param rtt: round-trip time, 0 to 1000 seconds.
     :param ddp_version: DV; None: 0 with revision 0 (RFC 5044 C.1), but in osc, else 1.
     :param rdmap_version: RV; None: as DV.

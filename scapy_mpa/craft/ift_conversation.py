@@ -72,9 +72,9 @@ class IFTConversation(Conversation):
     >>> conversation.initiator.send(b"hello")
     >>> conversation.write("hello.pcapng")          # doctest: +SKIP
 
-    The first verb sends the adaption indications with the options below, if :meth:`negotiate` was
-    not called before.  A flag is given for Initiator and Responder, or once for both
-    (draft-williams-iwarp-ift-01 4.2); the Initiator sends phase 0.
+    If :meth:`negotiate` was not called, the first message or frame is preceded by adaption
+    indications with the options below, of which the Initiator's has phase 0.  A flag is given for
+    Initiator and Responder, or once for both (draft-williams-iwarp-ift-01 4.2).
 
     :param initiator: the end that opens the TCP connection.
     :param responder: the other end.
@@ -84,8 +84,8 @@ class IFTConversation(Conversation):
     :param ih: the side ignores header CRCs.
     :param ip: the side ignores payload CRCs.
     :param sp: the receiver may place the side's frames speculatively.
-    :param sm: the side is willing to send markers; if its peer wishes to receive them (``rm``), it
-        is not known what follows.
+    :param sm: the side is willing to send markers.  If its peer wishes to receive them (``rm``),
+        the truth ends there, because the draft does not define them.
     :param rm: the side wishes to receive markers.
     :param vtags: VTags of Initiator and Responder, 16 bits each.
     :param marker_interval: 16 bits.
