@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 
 _PAST_FLOWS: Final = 1 << 16
-"""Most flows of ended connections with MPA that are remembered, so that their late frames are left
-out: as many as the stream core remembers connections."""
+"""Flows of ended connections with MPA that are remembered, at most, so that their late frames are
+left out: as many as the stream core remembers connections."""
 
 _NO_NUMBER: Final = -1
 """The connection number of a segment that has no connection."""

@@ -14,7 +14,7 @@ from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 _UNACKNOWLEDGED: Final = 256
-"""Most ends of unacknowledged segments that are remembered.  Of more, every second one is
+"""Ends of unacknowledged segments that are remembered, at most.  Of more, every second one is
 forgotten, and an acknowledgement of it becomes one of the end before."""
 
 

@@ -11,7 +11,7 @@ from scapy_mpa.capture.reason import LINK_TYPE
 from scapy_mpa.wire.shown import counted
 
 _MOST_NAMED: Final = 8
-"""Most frequent reasons to name in one line.  A hostile file may have any number of link types."""
+"""Reasons to name in one line, at most.  A hostile file may have any number of link types."""
 
 
 def remarks(

@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from typing import Final
 
 _LONGEST: Final = 100
-"""Most characters of a name that is compared: comparing takes time, and no real name is longer."""
+"""Characters of a name that is compared, at most: comparing takes time, and real names are
+shorter."""
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

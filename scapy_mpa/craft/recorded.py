@@ -34,7 +34,7 @@ RECORDED_FPDUS: Final = 1000
 them."""
 
 _HELD_OCTETS: Final = 12 << 20
-"""Most octets of startup frames that are held for connections without an FPDU, as many as the
+"""Octets of startup frames, at most, that are held for connections without an FPDU: as many as the
 stream core holds.  Few connections are in that state at a time, unless an attacker makes many."""
 
 _MOST: Final = (1 << 63) - 1

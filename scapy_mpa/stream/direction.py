@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 
 AHEAD_SEGMENTS: Final = 256
-"""Most segments that may wait after a hole: fewer overtake another segment on the way."""
+"""Segments that may wait after a hole, at most: fewer overtake another segment on the way."""
 
 AHEAD_OCTETS: Final = 1 << 20
-"""Most octets from the first FPDU that is not read to the end of a waiting segment."""
+"""Octets from the first FPDU that is not read to the end of a waiting segment, at most."""
 
 PIECES: Final = 64
-"""Most segments kept of an FPDU that is not whole: enough for the largest in usual segments."""
+"""Segments kept of an FPDU that is not whole, at most: enough for the largest in usual segments."""
 
 _NOTHING_AHEAD: Final[list[tuple[int, bytes, int, bool]]] = []
 """No waiting segments, as in most directions; never changed."""
 
 _NEAR: Final = PAST_OCTETS // 2
-"""Most octets from the next sequence number to a segment.  A segment farther away may belong to
+"""Octets from the next sequence number to a segment, at most.  A segment farther away may belong to
 another connection."""
 
 

@@ -18,7 +18,7 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
 MOST_STEPS: Final = 1 << 18
-"""Most steps of a scenario, with each repetition: so many take some seconds."""
+"""Steps of a scenario, at most, with each repetition: so many take some seconds."""
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 """Line ends that editors count.  Python knows others, which may be in a string."""

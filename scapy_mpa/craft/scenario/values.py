@@ -14,10 +14,10 @@ from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.craft.scenario.words import Word
 
 LARGEST_SCENARIO: Final = 1 << 28
-"""Most octets of payload: a conversation takes some three times its payload in memory."""
+"""Octets of payload, at most: a conversation takes some three times its payload in memory."""
 
 MOST_PIECES: Final = 1 << 21
-"""Most FPDUs and segments: each takes one or two objects, about half a kilobyte."""
+"""FPDUs and segments, at most: each takes one or two objects, about half a kilobyte."""
 
 _FRAMING: Final = 64
 """More octets than a piece of payload has around it: headers, pad, CRC."""

@@ -15,7 +15,7 @@ from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.wire.shown import printable, quoted
 
 MOST_WORDS: Final = 64
-"""Most words of a line: more than any step takes, but not so many that memory runs out."""
+"""Words of a line, at most: more than any step takes, but not so many that memory runs out."""
 
 _BLANKS: Final = re.compile(r"[ \t]*")
 _WORD: Final = re.compile(r'[^ \t"#]+')
