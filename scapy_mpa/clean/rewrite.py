@@ -33,6 +33,8 @@ from scapy_mpa.wire.startup import (
 )
 
 _NO_HANDSHAKE: Final = "no TCP handshake was captured"
+_NOT_COPIES: Final = "or other tools would take the startup frames for copies"
+"""Why another TCP handshake is supplied."""
 
 _DEFAULT: Final = 1 << 16
 """Where a direction begins if none of its octets was captured."""
@@ -454,8 +456,7 @@ class Rewriter:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""
         assert all(half.seq is not None for half in self._halves)
         had_syn = any(half.has_syn for half in self._halves)
-        why = "earlier frames acknowledge octets that follow" if had_syn else _NO_HANDSHAKE
-        comment = comment_of(f"supplied, {why}")
+        comment = comment_of(f"supplied, {_NOT_COPIES if had_syn else _NO_HANDSHAKE}")
         for direction, flags in ((initiator, SYN), (1 - initiator, SYN | ACK), (initiator, ACK)):
             half = self._halves[direction]
             self._send(slot, direction, flags, b"", comment, seq=half.seq)

@@ -235,6 +235,25 @@ def test_startup_frames_are_supplied(at: int) -> None:
     assert fpdus(cleaned.frames) == fpdus(renumbered(conversation.frames()[at:]))
 
 
+def test_a_second_handshake() -> None:
+    """Octets in streaming mode have the numbers of supplied startup frames, which look like copies.
+
+    So these follow a handshake of their own, though the SYN was captured.
+    """
+    conversation = Conversation(markers=True, ack_every=0)
+    conversation.responder.octets(b"hello")
+    conversation.startup()
+    for _ in range(3):
+        conversation.initiator.send(bytes(100))
+    frames = renumbered(conversation.frames())
+    startup = [each.number for each in frames if b"MPA ID Re" in each.octets]
+    cleaned = clean(renumbered(each for each in frames if each.number not in startup))
+    assert len(startup) == cleaned.report.startup_frames == 2
+    why = "scapy-mpa clean: supplied, or other tools would take the startup frames for copies"
+    assert cleaned.comments[:3] == [why] * 3
+    assert cleaned.report.handshakes == 1
+
+
 @pytest.mark.parametrize("crc", [False, True])
 def test_bits_of_supplied_startup_frames(crc: bool) -> None:
     """C is set if CRCs are on, as FPDUs or the other startup frame show; M is not set."""
