@@ -177,7 +177,7 @@ class Cleaner:
         direction = flows.directions.get(flow)
         if direction is None:
             flows.take(segment)
-        elif self._at_rest(direction, frame, whole, segment):
+        elif self._take_at_rest(direction, frame, whole, segment):
             return None
         events = self._events()
         connection = flows.find(flow)
@@ -217,7 +217,9 @@ class Cleaner:
         order.settle(connection, cores)
         return order
 
-    def _at_rest(self, direction: Direction, frame: Frame, whole: Frame, segment: Segment) -> bool:
+    def _take_at_rest(
+        self, direction: Direction, frame: Frame, whole: Frame, segment: Segment
+    ) -> bool:
         """Take a segment of a direction on the straight path.
 
         Return whether that was all: the connection stays at rest, and the frame is copied.

@@ -157,7 +157,7 @@ class Opening:
         ports = self._flow[-4:-2], self._flow[-2:]
         return 0 if ports[0] >= ports[1] else 1
 
-    def supply(self, kind: StartupKind) -> StartupFrame:
+    def made_up(self, kind: StartupKind) -> StartupFrame:
         """Return a startup frame in place of one that was not captured.
 
         C and the revision are those that the captured frames imply.

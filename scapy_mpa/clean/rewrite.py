@@ -426,7 +426,7 @@ class Rewriter:
             half = self._halves[sender[kind]]
             self._choose_seq(half)
             assert half.seq is not None
-            octets = build_startup(opening.supply(kind))
+            octets = build_startup(opening.made_up(kind))
             comment = comment_of(f"supplied, the MPA {kind.value.title()} was not captured")
             if kind is StartupKind.REPLY:
                 self._acknowledge_request(sender[kind])

@@ -43,7 +43,7 @@ from scapy_mpa.session.dissect import (
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.packets import Packets
-from scapy_mpa.session.sockets import name_layer, receiver
+from scapy_mpa.session.sockets import receiver, set_first_layer
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
@@ -255,7 +255,7 @@ def _source_of(sock: SuperSocket, supersession: Any) -> Source:
 
     :param supersession: a session that sees each packet first, or None.
     """
-    name_layer(sock)
+    set_first_layer(sock)
     if not supersession and not conf.debug_dissector:
         if type(sock) is PcapReader:
             return _PcapRecords(sock)

@@ -29,7 +29,7 @@ if LINUX:
 _RECV_OF_FILES: Final = frozenset({PcapReader.recv, PcapNgReader.recv})
 
 
-def name_layer(sock: SuperSocket) -> None:
+def set_first_layer(sock: SuperSocket) -> None:
     """Set the first layer of frames in a reader of a pcap file, if Scapy does not know it.
 
     Scapy takes all 32 bits of the field for the link type, and knows fewer link types.
