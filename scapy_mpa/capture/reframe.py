@@ -52,7 +52,7 @@ class Reframer:
         self._link_type = frame.link_type
         self._headers = headers
         self._head = bytes(headers.octets[: headers.at])
-        tcp = headers.octets[headers.at :][:_MOST_TCP]
+        tcp = headers.octets[headers.at : headers.at + _MOST_TCP]
         self._window = uint16(tcp, _WINDOW_AT)
         self._options = _timestamps(tcp)
         # The frame may be long, so its other octets are not kept.
@@ -109,6 +109,16 @@ class Reframer:
         self._headers.refit(octets, missing)
         size = len(octets) + missing
         return Frame(number, time_ns, self._link_type, bytes(octets), size, self.interface)
+
+
+def headers_of(frame: Frame, readers: Mapping[int, Reader] = READERS) -> Frame:
+    """Return a frame cut after its headers, which a :class:`Reframer` needs; it may be long.
+
+    :param readers: the readers that found its segment.
+    :raises NotFollowedError: a header before TCP is not whole.
+    """
+    _, headers = read_headers(*frame[2:5], readers)
+    return frame._replace(octets=frame.octets[: headers.at + _MOST_TCP])
 
 
 def _timestamps(tcp: bytes) -> bytes:

@@ -194,7 +194,7 @@ class Cleaner:
         is_late = flows.late_copies > late_copies
         if connection is None or short_lived or is_late or _is_dropped(connection, segment):
             for identity in short_lived:
-                self._order(identity).rewriter.take_headers(0, whole, flow)
+                self._order(identity).rewriter.take_headers(0, whole)
             slot = Slot(frame.number, frame.time_ns, frame)
             self._queue.append(slot)
             self._dispatch(events)
@@ -248,7 +248,7 @@ class Cleaner:
         """Append the slot of a frame of a connection to the queue, and return it."""
         identity, payload = order.rewriter.identity, segment.payload
         direction = 0 if segment.flow == identity.flow else 1
-        order.rewriter.take_headers(direction, whole, segment.flow)
+        order.rewriter.take_headers(direction, whole)
         slot = Slot(
             frame.number,
             frame.time_ns,

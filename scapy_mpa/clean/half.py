@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
 
-from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.capture.frame import Frame
 from scapy_mpa.clean.slot import Item
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
@@ -22,8 +22,8 @@ forgotten, and an acknowledgement of it becomes one of the end before."""
 class WrittenHalf:
     """One direction of a written connection."""
 
-    reframer: Reframer | None = None
-    """Makes frames with the headers of its first frame."""
+    headers: Frame | None = None
+    """The headers of its first frame."""
     seq: int | None = None
     """The sequence number of the next octet to write."""
     end: int | None = None

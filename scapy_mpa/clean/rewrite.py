@@ -15,7 +15,7 @@ from typing import Final
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.headers import Reader
 from scapy_mpa.capture.layers import read_headers
-from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.capture.reframe import Reframer, headers_of
 from scapy_mpa.capture.tcp import tcp_segment
 from scapy_mpa.clean.half import WrittenHalf
 from scapy_mpa.clean.opening import NEEDED, Opening
@@ -81,12 +81,11 @@ class Rewriter:
         half = self._halves[direction]
         return half.end in (None, position) and not half.is_shifted
 
-    def take_headers(self, direction: int, frame: Frame, flow: bytes) -> None:
+    def take_headers(self, direction: int, frame: Frame) -> None:
         """Keep the headers of a frame, if it is the first of its direction."""
         half = self._halves[direction]
-        if half.reframer is None:
-            # The reframer keeps the headers only; the frame may be long.
-            half.reframer = Reframer(frame, flow, self._readers)
+        if half.headers is None:
+            half.headers = headers_of(frame, self._readers)
 
     # -- the frame of a slot -------------------------------------------------------------------
 
@@ -471,15 +470,13 @@ class Rewriter:
 
     def _reframer(self, direction: int, headers: Frame | None = None) -> Reframer:
         """Return the reframer for the given headers, or for those of a direction's first frame."""
-        if headers is not None:
-            if self._latest is None or self._latest[0] is not headers:
-                flow = self.identity.flows[direction]
-                self._latest = headers, Reframer(headers, flow, self._readers)
-            return self._latest[1]
-        half = self._halves[direction]
-        if half.reframer is None:
-            half.reframer = self._reframer(1 - direction).reversed()
-        return half.reframer
+        headers = headers or self._halves[direction].headers
+        if headers is None:
+            return self._reframer(1 - direction).reversed()
+        if self._latest is None or self._latest[0] is not headers:
+            flow = self.identity.flows[direction]
+            self._latest = headers, Reframer(headers, flow, self._readers)
+        return self._latest[1]
 
     def _keeps_ack(self, slot: Slot) -> bool:
         """Return whether the acknowledgement number of a slot's segment stays, if it has one."""
