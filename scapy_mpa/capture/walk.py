@@ -14,12 +14,11 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.damage import DamagedError
-from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.followed import Followed
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.pcap import PcapHeader, pcap_windows
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.stream.clock import REMEMBERED, Clock
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND, Segment
 
 _headers: Final = Struct(">12xIHxxIxx12sIIH").unpack_from
@@ -45,29 +44,30 @@ two chunks of the file."""
 
 def walk(
     capture: Capture,
-    flows: Flows,
-    decoder: Decoder,
+    followed: Followed,
     clock: Clock,
     *,
     live: bool = False,
     seen: Callable[[Segment], None] | None = None,
 ) -> Iterator[None]:
-    """Read a capture to its end into ``flows``.
+    """Read a capture to its end.
 
-    When this yields, the results are in ``flows.shared.rows``, and the caller takes them out.
+    When this yields, the results are in ``shared.rows`` of the flows, and the caller takes them
+    out.
 
-    :param decoder: reads the headers of frames that are not ordinary.
+    :param followed: takes the frames.
     :param clock: notes the times of frames.
     :param live: hand out results at once, not in large batches.
-    :param seen: called with each segment after ``flows`` received it.
+    :param seen: called with each segment after the flows received it.
     """
     header, most = capture.pcap, 1 if live else _ROWS
+    link_types = followed.decoder.link_types
     try:
-        if header is None or not header.is_usual or seen or ETHERNET in decoder.link_types:
-            yield from _frames(capture, flows, decoder, clock, most, seen)
+        if header is None or not header.is_usual or seen or ETHERNET in link_types:
+            yield from _frames(capture, followed, clock, most, seen)
         else:
-            take = partial(_take, capture, header, flows, decoder, clock)
-            rows = flows.shared.rows
+            take = partial(_take, capture, header, followed, clock)
+            rows = followed.flows.shared.rows
             for window, _ in enumerate(pcap_windows(capture.source, header, take), 1):
                 if len(rows) >= most or not window % _WINDOWS:
                     yield
@@ -77,8 +77,7 @@ def walk(
 
 def _frames(
     capture: Capture,
-    flows: Flows,
-    decoder: Decoder,
+    followed: Followed,
     clock: Clock,
     most: int,
     seen: Callable[[Segment], None] | None,
@@ -87,7 +86,8 @@ def _frames(
 
     :param most: number of rows after which they are handed out.
     """
-    rows, take, segment_of = flows.shared.rows, flows.take, decoder.segment
+    flows, segment_of = followed.flows, followed.decoder.segment
+    rows, take = flows.shared.rows, flows.take
     find, owner = flows.directions.get, flows.owner
     read = 0
     for frame in capture.raw_frames:
@@ -129,14 +129,13 @@ def _frames(
 def _take(
     capture: Capture,
     header: PcapHeader,
-    flows: Flows,
-    decoder: Decoder,
+    followed: Followed,
     clock: Clock,
     window: bytes,
     at: int,
 ) -> tuple[int, int]:
     """Take the records of a window, as :func:`~scapy_mpa.capture.pcap.pcap_windows` asks for."""
-    number = capture.frames
+    number, flows = capture.frames, followed.flows
     size, unit = header.record.size, header.unit
     # All but the original length, which is not used here.
     unpack_record = Struct(header.record.format[:4]).unpack_from
@@ -200,7 +199,7 @@ def _take(
         if segment is None:
             original = max(header.record.unpack_from(window, at)[3], captured)
             frame = window[start:end]
-            segment = decoder.segment(
+            segment = followed.decoder.segment(
                 Frame(number, time_ns, header.link_type, frame, original, None)
             )
         if segment is not None:

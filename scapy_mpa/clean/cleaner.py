@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture import Frame
 from scapy_mpa.capture.decapsulate import decapsulated
-from scapy_mpa.capture.unfollowed import unfollowed
+from scapy_mpa.capture.followed import Followed
 from scapy_mpa.clean.core import cores_of
 from scapy_mpa.clean.order import Order
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Queue, Slot, Written
-from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.direction import Direction, event_of
 from scapy_mpa.stream.events import (
@@ -26,18 +25,12 @@ from scapy_mpa.stream.events import (
     GapFound,
     StartupSeen,
 )
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.extent import may_reset
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
-
-if TYPE_CHECKING:
-    from scapy_mpa.dialects.sctp.associations import Associations
-    from scapy_mpa.dialects.sctp.packet import SctpPacket
-
 
 _PAST_FLOWS: Final = 1 << 16
 """Flows of ended connections with MPA that are remembered, at most, so that their late frames are
@@ -80,15 +73,15 @@ class Cleaner:
         self.report = Report()
         self._decapsulate = decapsulate
         self._selects = selects
-        self._associations: Associations | None = None
-        """Created with the first SCTP packet."""
         options = dict(decoding)
         self._link_types: Mapping[int, int] = options.pop("link_types", None) or {}
-        self._decoder = Decoder(self._take_sctp, **options)
-        self._dialect = dialect_named(dialect)
-        self._flows = Flows(
-            limits=limits, dialect=self._dialect, straight=False, others=other_framings()
+        # Connections over SCTP are followed for their numbers, and to count other SCTP packets.
+        self.followed = Followed(
+            lambda *_: None, limits, dialect_named(dialect), straight=False, **options
         )
+        """The connections of the capture.  Frames that were not followed are copied unchanged; only
+        late copies of octets that are written elsewhere are left out."""
+        self._decoder, self._flows = self.followed.decoder, self.followed.flows
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}
@@ -101,28 +94,9 @@ class Cleaner:
         self._out: list[Written] = []
 
     @property
-    def not_followed(self) -> Counter[str]:
-        """How many frames were not followed, by reason; final when all frames were received.
-
-        They are copied unchanged.  Only late copies of octets that are written elsewhere are left
-        out.
-        """
-        return unfollowed(self._decoder, self._flows, self._associations)
-
-    @property
-    def has_followed(self) -> bool:
-        """Whether any frame could be followed."""
-        return self._associations is not None or bool(self._flows.segments)
-
-    @property
     def connections(self) -> int:
         """Connections found so far."""
         return self._flows.next_number
-
-    @property
-    def unsearched(self) -> int:
-        """Directions that were not searched to their end for FPDUs."""
-        return self._flows.unsearched
 
     def receive(self, frame: Frame) -> list[Written]:
         """Take a frame; return the frames that can be written now.
@@ -161,7 +135,7 @@ class Cleaner:
         for _ in self._flows.ends():
             self._dispatch(self._events())
         self._dispatch(self._events())
-        for _ in () if self._associations is None else self._associations.ends():
+        for _ in self.followed.sctp_ends():
             # Associations only take connection numbers.
             pass
         return self._drained(is_over=True)
@@ -265,16 +239,6 @@ class Cleaner:
         )
         self._queue.append(slot)
         return slot
-
-    def _take_sctp(self, packet: SctpPacket) -> None:
-        """Follow connections over SCTP to give them numbers, and to count unfollowed packets."""
-        if self._associations is None:
-            # Few captures have SCTP, and without this import a command starts sooner.
-            from scapy_mpa.dialects.sctp.associations import Associations
-
-            flows = self._flows
-            self._associations = Associations(flows.take_number, flows.limits, self._dialect)
-        self._associations.receive(packet)
 
     def _events(self) -> list[Event]:
         """Return the new events of the stream core, of selected connections only."""

@@ -98,15 +98,7 @@ class Cleaning(NamedTuple):
                 complain(f"{name}: {number} not cleaned to the end: a fault of scapy-mpa")
             # Printed even with --quiet: these are no changes.  Some frames may be as before, which
             # other tools cannot read, or lost.
-            status = conclude(
-                capture,
-                attention,
-                not_followed=cleaner.not_followed,
-                has_followed=cleaner.has_followed,
-                gaps=report.gaps,
-                ended=report.ended,
-                unsearched=cleaner.unsearched,
-            )
+            status = conclude(capture, attention, cleaner.followed, report.gaps, report.ended)
             return FAILED if report.failed else status
 
     def _selects(self, attention: Attention) -> Callable[[ConnectionId], bool] | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from scapy_mpa.capture import Capture, is_capture, open_capture
+from scapy_mpa.capture.followed import Followed
 from scapy_mpa.cli.attention import NEVER, Attention, interrupted
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
@@ -70,7 +71,7 @@ def read_files(
                 status = max(
                     status,
                     FINDINGS if reading.has_findings else CLEAN,
-                    conclude(capture, attention, **reading.remark_arguments()),
+                    conclude(capture, attention, reading.followed, reading.gaps, reading.ended),
                 )
             number = reading.next_number
             has_selected = has_selected or reading.has_selected
@@ -125,15 +126,17 @@ def _give_up(error: OutputError, capture: Capture, attention: Attention) -> int:
     return FAILED
 
 
-def conclude(capture: Capture, attention: Attention, **found: Any) -> int:
+def conclude(
+    capture: Capture, attention: Attention, followed: Followed, gaps: int, ended: int
+) -> int:
     """Print the remarks on a capture that was read; return the exit status for it.
 
-    :param found: keyword arguments of :func:`~scapy_mpa.cli.remarks.remarks`.
+    For the other parameters see :func:`~scapy_mpa.cli.remarks.remarks`.
     """
     name, status = shown(capture.name), CLEAN
-    if found["not_followed"] and not found["has_followed"]:
+    if followed.is_empty and followed.not_followed:
         status = FAILED
-    for remark in remarks(**found):
+    for remark in remarks(followed, gaps, ended):
         complain(f"{name}: {remark}")
     for part in capture.parts:
         if part.warning is not None:

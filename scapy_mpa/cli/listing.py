@@ -103,7 +103,7 @@ class Listing(NamedTuple):
         for page in pages:
             yield page if has_begun else line(capture_record(name, reading.clock)) + page
             has_begun = True
-        yield line(capture_end_record(name, reading.capture.frames, reading.unfollowed))
+        yield line(capture_end_record(name, reading.capture.frames, reading.followed.not_followed))
 
     def _page(self, reading: Reading) -> Callable[[list[Any]], bytes]:
         """Return the function that makes text of rows."""

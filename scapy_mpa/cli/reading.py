@@ -8,11 +8,10 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from scapy_mpa.capture import Capture, Decoder
-from scapy_mpa.capture.unfollowed import unfollowed
+from scapy_mpa.capture import Capture
+from scapy_mpa.capture.followed import Followed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.attention import progress_text
-from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import (
@@ -23,18 +22,13 @@ from scapy_mpa.stream.events import (
     GapFound,
     MessageRecovered,
 )
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.terminate import is_terminate
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from scapy_mpa.cli.selection import Selection
-    from scapy_mpa.dialects.sctp.associations import Associations
-    from scapy_mpa.dialects.sctp.packet import SctpPacket
     from scapy_mpa.records.record import RecordedEvent
     from scapy_mpa.stream.segment import Segment
 
@@ -98,16 +92,18 @@ class Reading:
 
             needs_payload = selection is not None and selection.has_payload
             self._messages = Messages(payload=payload or needs_payload)
-        self._decoder = Decoder(self._take_sctp, **decoding)
-        self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings())
-        self._limits = limits
-        self._dialect = dialect
-        self._associations: Associations | None = None
-        """Made with the first SCTP packet."""
-        self._has_sctp = False
-        # Gaps, and ends of connections, because of a limit.
-        self._gaps = 0
-        self._ended = 0
+        self.followed = Followed(
+            lambda _, events: self._flows.shared.rows.extend(events),
+            limits,
+            dialect,
+            first_number=first_number,
+            **decoding,
+        )
+        self._flows = self.followed.flows
+        self.gaps = 0
+        """Gaps because of a limit."""
+        self.ended = 0
+        """Connections that a limit ended."""
 
     def rows(self) -> Iterator[list[Any]]:
         """Yield the selected results, in order of recovery.
@@ -120,8 +116,7 @@ class Reading:
         is_by_time = selection is not None and selection.is_of_connections and selection.is_timed
         found = walk(
             self.capture,
-            self._flows,
-            self._decoder,
+            self.followed,
             self.clock,
             live=self._live,
             seen=self._note_time if is_by_time else None,
@@ -155,18 +150,9 @@ class Reading:
     def _ends(self) -> Iterator[None]:
         """Report the rest, now that the capture has ended."""
         yield from self._flows.ends()
-        for events in () if self._associations is None else self._associations.ends():
+        for events in self.followed.sctp_ends():
             self._flows.shared.rows.extend(events)
             yield
-
-    def _take_sctp(self, packet: SctpPacket) -> None:
-        self._has_sctp = True
-        if self._associations is None:
-            # Imported late: few captures have SCTP, and a command must start soon.
-            from scapy_mpa.dialects.sctp.associations import Associations
-
-            self._associations = Associations(self._flows.take_number, self._limits, self._dialect)
-        self._flows.shared.rows.extend(self._associations.receive(packet))
 
     def _note_time(self, segment: Segment) -> None:
         """Note the connection of a segment, if the segment is in the selected times."""
@@ -188,9 +174,9 @@ class Reading:
             if isinstance(event, CARRIERS):
                 self.fpdus += 1
             elif isinstance(event, GapFound):
-                self._gaps += event.reason == "limit"
+                self.gaps += event.reason == "limit"
             elif isinstance(event, ConnectionEnded):
-                self._ended += event.ending == "limit"
+                self.ended += event.ending == "limit"
                 self.next_number = max(self.next_number, event.connection.number + 1)
         if self.selection is not None or self._messages is not None:
             rows = self._selected(rows)
@@ -243,21 +229,6 @@ class Reading:
             time_ns is not None and selection.has_time(frame, time_ns, clock.begin_ns)
             for frame, time_ns in timed
         )
-
-    @property
-    def unfollowed(self) -> Counter[str]:
-        """The numbers of frames that were not followed, by reason; final at the end."""
-        return unfollowed(self._decoder, self._flows, self._associations)
-
-    def remark_arguments(self) -> dict[str, Any]:
-        """Return arguments of :func:`~scapy_mpa.cli.remarks.remarks`; final at the end."""
-        return {
-            "not_followed": self.unfollowed,
-            "has_followed": self._has_sctp or bool(self._flows.segments),
-            "gaps": self._gaps,
-            "ended": self._ended,
-            "unsearched": self._flows.unsearched,
-        }
 
 
 def _frames_of(event: RecordedEvent) -> Iterable[int]:

@@ -5,28 +5,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.capture.reason import LINK_TYPE
 from scapy_mpa.wire.shown import counted
+
+if TYPE_CHECKING:
+    from scapy_mpa.capture.followed import Followed
 
 _MOST_NAMED: Final = 8
 """Reasons to name in one line, at most.  A hostile file may have any number of link types."""
 
 
-def remarks(
-    not_followed: Counter[str], *, has_followed: bool, gaps: int, ended: int, unsearched: int
-) -> Iterator[str]:
+def remarks(followed: Followed, gaps: int, ended: int) -> Iterator[str]:
     """Yield remarks, with advice.
 
-    :param not_followed: numbers of frames by reason, from
-        :func:`~scapy_mpa.capture.unfollowed.unfollowed`.
-    :param has_followed: whether any other frame was followed.
+    :param followed: what was followed of the capture.
     :param gaps: number of gaps because of a limit.
     :param ended: number of connections that ended because of a limit.
-    :param unsearched: number of directions that were not searched to their end.
     """
-    if not_followed and not has_followed:
+    not_followed, unsearched = followed.not_followed, followed.flows.unsearched
+    if not_followed and followed.is_empty:
         yield nothing_followed(not_followed)
     elif not_followed:
         number = counted(not_followed.total(), "frame")

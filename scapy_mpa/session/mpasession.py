@@ -24,12 +24,9 @@ from scapy.sessions import DefaultSession
 from scapy.supersocket import SuperSocket
 from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
-from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.followed import Followed
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.pcap import link_type_and_fcs
-from scapy_mpa.capture.unfollowed import unfollowed
-from scapy_mpa.dialects import other_framings
-from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.session.dissect import (
     dissect,
@@ -46,7 +43,6 @@ from scapy_mpa.session.packets import Packets
 from scapy_mpa.session.sockets import receiver, set_first_layer
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits, limits_of
 from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND
 from scapy_mpa.wire.dialect import Dialect
@@ -164,18 +160,20 @@ class Recovery:
         *,
         check: bool = False,
     ) -> None:
-        self._flows = Flows(limits=limits, dialect=dialect, others=other_framings())
-        self._associations = Associations(self._flows.take_number, limits, dialect)
-        self._sctp: list[SctpPacket] = []
-        """The SCTP packet that the decoder found in place of a segment; one at most."""
-        self._decoder = Decoder(self._sctp.append, dissect=segment_of)
+        self._sctp: list[tuple[SctpPacket, list[Event]]] = []
+        """The SCTP packet that the decoder found in place of a segment, with its events; one at
+        most."""
+        self._followed = Followed(
+            lambda *found: self._sctp.append(found), limits, dialect, dissect=segment_of
+        )
+        self._decoder, self._flows = self._followed.decoder, self._followed.flows
         self.clock = Clock()
         self.packets = Packets(self._decoder, self._flows, on_event, check=check)
 
     @property
     def not_followed(self) -> Counter[str]:
         """The numbers of frames that were not followed, by reason; final after :meth:`finish`."""
-        return unfollowed(self._decoder, self._flows, self._associations)
+        return self._followed.not_followed
 
     def receive(self, frame: Frame) -> tuple[list[Packet], bool]:
         """Take a frame.
@@ -192,7 +190,7 @@ class Recovery:
         clock.newest = number
         segment = self._decoder.segment(frame)
         if segment is None:
-            return self._receive_packet(self._sctp.pop(), frame) if self._sctp else ([], True)
+            return self._of_packet(*self._sctp.pop(), frame) if self._sctp else ([], True)
         flows = self._flows
         flow, seq, ack, flags, octets, length, number, time_ns, network = segment
         direction = flows.directions.get(flow)
@@ -219,16 +217,19 @@ class Recovery:
             self.packets.last.pop(flow, None)
         return packets, not carries_mpa
 
-    def _receive_packet(self, packet: SctpPacket, frame: Frame) -> tuple[list[Packet], bool]:
-        """Take an SCTP packet; return the same as :meth:`receive`."""
-        packets = self.packets.of(self._associations.receive(packet), frame)
+    def _of_packet(
+        self, packet: SctpPacket, events: list[Event], frame: Frame
+    ) -> tuple[list[Packet], bool]:
+        """Return the same as :meth:`receive` for an SCTP packet."""
+        packets, associations = self.packets.of(events, frame), self._followed.associations
         has_data = any(chunk.type == ChunkType.DATA for chunk in packet.chunks)
-        return packets, not (packets or (has_data and self._associations.carries_ddp(packet.flow)))
+        carries_ddp = has_data and associations and associations.carries_ddp(packet.flow)
+        return packets, not (packets or carries_ddp)
 
     def finish(self) -> list[Packet]:
         """Return the packets that are certain only at the end of the capture."""
         packets = self.packets.of(self._flows.finish())
-        for events in self._associations.ends():
+        for events in self._followed.sctp_ends():
             packets += self.packets.of(events)
         return packets
 
