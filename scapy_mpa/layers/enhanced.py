@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fields of enhanced data, in startup frames and over SCTP.
+"""Enhanced data, in startup frames and over SCTP.
 
 The control flags of RFC 6581 9 and of draft-ietf-storm-mpa-peer-connect-01 8 are equal on the wire,
 but have different meanings.
@@ -7,13 +7,18 @@ but have different meanings.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from scapy.fields import BitField, ConditionalField
 
+from scapy_mpa.layers.base import _Layer
+from scapy_mpa.layers.fields import OffWire
 from scapy_mpa.wire.control_flags import meaning_of
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.shown import counted
+from scapy_mpa.wire.startup import ENHANCED_LENGTH
+
+__all__ = ["ENHANCED_FIELDS", "EnhancedField", "_Enhanceable"]
 
 
 class FlagField(BitField):
@@ -30,19 +35,46 @@ class FlagField(BitField):
         return f"RTR by zero-length {kind.value.capitalize()}"
 
 
-def enhanced_fields(has_them: Callable[[Any], bool]) -> list[ConditionalField]:
-    """Return the fields of the four octets (RFC 6581 9).
+class _Enhanceable(_Layer):
+    """The base class of layers that may have enhanced data (RFC 6581 9)."""
 
-    :param has_them: returns whether a packet has them.
-    """
-    return [
-        ConditionalField(field, has_them)
-        for field in (
-            FlagField("a", 0, 1),
-            FlagField("b", 0, 1),
-            BitField("ird", 0, 14),
-            FlagField("c", 0, 1),
-            FlagField("d", 0, 1),
-            BitField("ord", 0, 14),
-        )
-    ]
+    identity: ClassVar[str]
+    """The other fields, for a summary."""
+
+    def announces_enhanced(self) -> bool:
+        """Return whether its other fields say that there are enhanced data."""
+        raise NotImplementedError
+
+    def room(self, octets: bytes) -> int:
+        """Return how many of these octets may be enhanced and Private Data."""
+        return len(octets)
+
+    def has_enhanced(self) -> bool:
+        """Return whether there are enhanced data."""
+        return bool(self.announces_enhanced() if self.enhanced is None else self.enhanced)
+
+    def describe(self) -> str:
+        text = self.identity + " ird=%ird% ord=%ord%" * self.has_enhanced()
+        data = counted(len(bytes(self.private_data)), "octet")
+        return f"{self.name} {self.sprintf(text)}, {data} of Private Data"
+
+
+class EnhancedField(OffWire):
+    """Whether there are enhanced data; detects a layer that announces some, but lacks room."""
+
+    def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
+        return s, False if pkt.has_enhanced() and pkt.room(s) < ENHANCED_LENGTH else None
+
+
+ENHANCED_FIELDS: Final = [
+    ConditionalField(field, _Enhanceable.has_enhanced)
+    for field in (
+        FlagField("a", 0, 1),
+        FlagField("b", 0, 1),
+        BitField("ird", 0, 14),
+        FlagField("c", 0, 1),
+        FlagField("d", 0, 1),
+        BitField("ord", 0, 14),
+    )
+]
+"""The fields of the four octets (RFC 6581 9)."""

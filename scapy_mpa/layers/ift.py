@@ -25,7 +25,7 @@ from scapy.fields import (
 from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import _Carrier
 from scapy_mpa.layers.fields import CRC32cField, NoteField, OffWire
-from scapy_mpa.wire.crc import CRC_LENGTH, crc_field, crc_is_good
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_is_good
 from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_frame import (
@@ -91,8 +91,7 @@ class IFTAdaptionIndication(_Layer):
         return f"{self.name} phase {self.ph} {flags} VTag {int(self.vtag):#06x}"
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
-        crc = crc_field(pkt) if self.crc is None else self.get_field("crc").octets(self, self.crc)
-        return pkt + crc + pay
+        return pkt + self.get_field("crc").octets(self, self.crc, pkt) + pay
 
     def do_dissect(self, s: bytes) -> bytes:
         rest = super().do_dissect(s)
@@ -206,10 +205,7 @@ class IFTFrame(_Carrier):
     def _crc(self, which: str, name: str, covered: bytes) -> bytes:
         if which not in _which_crcs(self.crcs):
             return b""
-        value = getattr(self, name)
-        if value is None:
-            return crc_field(covered)
-        octets: bytes = self.get_field(name).octets(self, value)
+        octets: bytes = self.get_field(name).octets(self, getattr(self, name), covered)
         return octets
 
     # Dissecting

@@ -29,15 +29,13 @@ from scapy.fields import (
 from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
 
-from scapy_mpa.layers.base import _Layer
-from scapy_mpa.layers.enhanced import enhanced_fields
+from scapy_mpa.layers.enhanced import ENHANCED_FIELDS, EnhancedField, _Enhanceable
 from scapy_mpa.layers.fields import DialectField, KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout
-from scapy_mpa.wire.shown import counted
 from scapy_mpa.wire.startup import (
     ENHANCED_LENGTH,
     KEY_LENGTH,
@@ -53,31 +51,20 @@ _ERDMA = TRAITS[Dialect.ERDMA].revision
 _EXTENSION_LENGTH = TRAITS[Dialect.ERDMA].extension_length
 
 
-def _has_enhanced_data(pkt: _Startup) -> bool:
-    return bool(pkt.revision == 2 and pkt.s == 1 if pkt.enhanced is None else pkt.enhanced)
-
-
-class _EnhancedField(OffWire):
-    """Detects a frame that announces enhanced data, but has no room for them."""
-
-    def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
-        room = min(len(s), pkt.pd_length)
-        return s, False if _has_enhanced_data(pkt) and room < ENHANCED_LENGTH else None
-
-
 def _has_extension(pkt: _Startup) -> bool:
     return bool(pkt.revision == _ERDMA)
 
 
 def _private_data_length(pkt: _Startup) -> int:
     length: int = pkt.pd_length
-    return length - ENHANCED_LENGTH if _has_enhanced_data(pkt) else length
+    return length - ENHANCED_LENGTH if pkt.has_enhanced() else length
 
 
-class _Startup(_Layer):
+class _Startup(_Enhanceable):
     """The base class of startup frames."""
 
     shortest = STARTUP_HEADER_LENGTH
+    identity = "rev=%revision% M=%markers% C=%crc% R=%rejected% S=%s%"
     fields_desc = [
         KeyField("key", bytes(KEY_LENGTH), KEY_LENGTH),
         BitField("markers", 0, 1),
@@ -87,7 +74,7 @@ class _Startup(_Layer):
         BitField("reserved", 0, 4),
         ByteField("revision", 1),
         ShortField("pd_length", None),
-        _EnhancedField(ScapyField("enhanced", None)),
+        EnhancedField(ScapyField("enhanced", None)),
         OffWire(DialectField("dialect", None)),
         ConditionalField(
             StrLenField(
@@ -98,7 +85,7 @@ class _Startup(_Layer):
             ),
             _has_extension,
         ),
-        *enhanced_fields(_has_enhanced_data),
+        *ENHANCED_FIELDS,
         PrivateDataField("private_data", b"", _private_data_length, max_length=LARGEST_PD_LENGTH),
         OffWire(NoteField("provenance", None)),
     ]
@@ -114,12 +101,11 @@ class _Startup(_Layer):
             pkt = pkt[:at] + length.to_bytes(2, "big") + pkt[STARTUP_HEADER_LENGTH:]
         return pkt + pay
 
-    def describe(self) -> str:
-        text = "rev=%revision% M=%markers% C=%crc% R=%rejected% S=%s%"
-        if _has_enhanced_data(self):
-            text += " ird=%ird% ord=%ord%"
-        data = counted(len(bytes(self.private_data)), "octet")
-        return f"{self.name} {self.sprintf(text)}, {data} of Private Data"
+    def announces_enhanced(self) -> bool:
+        return bool(self.revision == 2 and self.s == 1)
+
+    def room(self, octets: bytes) -> int:
+        return min(len(octets), int(self.pd_length))
 
 
 class MPARequest(_Startup):

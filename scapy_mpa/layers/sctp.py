@@ -21,14 +21,11 @@ flags.  Scapy dissects messages of one chunk only; fragments stay ``Raw``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from scapy.fields import Field as ScapyField
 from scapy.fields import ShortEnumField, ShortField, StrField
 
-from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import _Carrier
-from scapy_mpa.layers.enhanced import enhanced_fields
+from scapy_mpa.layers.enhanced import ENHANCED_FIELDS, EnhancedField, _Enhanceable
 from scapy_mpa.layers.fields import DialectField, NoteField, OffWire
 from scapy_mpa.wire.sctp_ddp import (
     DDP_SSN_LENGTH,
@@ -37,8 +34,6 @@ from scapy_mpa.wire.sctp_ddp import (
     SESSION_CONTROL_LENGTH,
     FunctionCode,
 )
-from scapy_mpa.wire.shown import counted
-from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 
 class DDPSegmentChunk(_Carrier):
@@ -60,18 +55,7 @@ class DDPSegmentChunk(_Carrier):
         return f"{self.name} {self.sprintf('ddp_ssn=%ddp_ssn%')}"
 
 
-def _has_enhanced_data(pkt: DDPStreamSessionControl) -> bool:
-    return bool(pkt.function_code in ENHANCED_FUNCTIONS if pkt.enhanced is None else pkt.enhanced)
-
-
-class _EnhancedField(OffWire):
-    """Detects a message that should have enhanced data, but has no room for them."""
-
-    def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
-        return s, False if _has_enhanced_data(pkt) and len(s) < ENHANCED_LENGTH else None
-
-
-class DDPStreamSessionControl(_Layer):
+class DDPStreamSessionControl(_Enhanceable):
     """A DDP Stream Session Control message, PPID 17 (RFC 5043 5.2.3, RFC 6581 7).
 
     =============  ============================================================
@@ -95,19 +79,16 @@ class DDPStreamSessionControl(_Layer):
 
     name = "DDP Stream Session Control"
     shortest = SESSION_CONTROL_LENGTH
+    identity = "%function_code% ddp_ssn=%ddp_ssn%"
     fields_desc = [
         ShortField("ddp_ssn", 0),
         ShortEnumField("function_code", int(FunctionCode.INITIATE), dict(FUNCTION_NAMES)),
-        _EnhancedField(ScapyField("enhanced", None)),
+        EnhancedField(ScapyField("enhanced", None)),
         OffWire(DialectField("dialect", None)),
-        *enhanced_fields(_has_enhanced_data),
+        *ENHANCED_FIELDS,
         StrField("private_data", b""),
         OffWire(NoteField("provenance", None)),
     ]
 
-    def describe(self) -> str:
-        text = "%function_code% ddp_ssn=%ddp_ssn%"
-        if _has_enhanced_data(self):
-            text += " ird=%ird% ord=%ord%"
-        data = counted(len(self.private_data), "octet")
-        return f"{self.name} {self.sprintf(text)}, {data} of Private Data"
+    def announces_enhanced(self) -> bool:
+        return self.function_code in ENHANCED_FUNCTIONS
