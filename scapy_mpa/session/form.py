@@ -12,8 +12,8 @@ A layer with any other state has no form, and Scapy dissects it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from types import FunctionType, MemberDescriptorType, MethodType
+from collections.abc import Collection
+from types import MemberDescriptorType
 from typing import Any, Final
 
 from scapy.fields import FlagValue
@@ -66,7 +66,7 @@ class Form:
     :raises ValueError: the sample holds a value that copies perhaps must not share.
     """
 
-    __slots__ = ("_blank", "_class", "_constants", "_fields", "_flags", "_more", "_shared", "make")
+    __slots__ = ("_blank", "_class", "_constants", "_fields", "_flags", "_more", "_shared")
 
     def __init__(self, sample: Packet, *, without: Collection[str] = ()) -> None:
         state = _state(sample)
@@ -101,12 +101,6 @@ class Form:
             (self._class,),
             {"__slots__": (), "__setattr__": put, "__delattr__": object.__delattr__},
         )
-        # CPython caches in a function's code how to set attributes of a class, for one class at a
-        # time. So each form has a copy of the code.
-        code = _make.__code__.replace()
-        make = FunctionType(code, globals(), _make.__name__, _make.__defaults__)
-        self.make: Callable[..., Packet] = MethodType(make, self)
-        """Returns a new layer; see :func:`_make`."""
 
     def fields(self) -> dict[str, Any]:
         """Return a copy of the sample's fields, in their order, for one new layer."""
@@ -121,56 +115,55 @@ class Form:
             fields[name] = copied
         return fields
 
+    def make(
+        self,
+        original: bytes,
+        fields: dict[str, Any],
+        cache: bytes | None,
+        below: Packet | None = None,
+    ) -> Packet:
+        """Return a new layer.
 
-def _make(
-    self: Form,
-    original: bytes,
-    fields: dict[str, Any],
-    cache: bytes | None,
-    below: Packet | None = None,
-) -> Packet:
-    """Return a new layer.
-
-    :param original: the octets from this layer on.
-    :param fields: the layer's fields; no other layer may share this dictionary.
-    :param cache: the octets of its header, if no field has changed since they were read.
-    :param below: the layer below, to which this one is added as by ``add_payload``, but without
-        ``overload_fields``.
-    """
-    layer: Packet = _new(self._blank)
-    (
-        layer.default_fields,
-        layer.fieldtype,
-        layer.overload_fields,
-        layer.overloaded_fields,
-        layer.packetfields,
-        layer.raw_packet_cache_fields,
-    ) = self._shared
-    (
-        layer.comments,
-        layer.direction,
-        layer.explicit,
-        layer.name,
-        layer.parent,
-        layer.process_information,
-        layer.sent_time,
-        layer.sniffed_on,
-        layer.stop_dissection_after,
-        layer.time,
-        layer.wirelen,
-    ) = self._constants
-    layer.fields = fields
-    layer.original = original
-    layer.payload = _NOTHING
-    layer.post_transforms = []
-    layer.raw_packet_cache = cache
-    layer.underlayer = below
-    for name, value in self._more:
-        put(layer, name, value)
-    layer.__class__ = self._class
-    if below is not None:
-        put(below, "payload", layer)
-    return layer
+        :param original: the octets from this layer on.
+        :param fields: the layer's fields; no other layer may share this dictionary.
+        :param cache: the octets of its header, if no field has changed since they were read.
+        :param below: the layer below, to which this one is added as by ``add_payload``, but without
+            ``overload_fields``.
+        """
+        layer: Packet = _new(self._blank)
+        (
+            layer.default_fields,
+            layer.fieldtype,
+            layer.overload_fields,
+            layer.overloaded_fields,
+            layer.packetfields,
+            layer.raw_packet_cache_fields,
+        ) = self._shared
+        (
+            layer.comments,
+            layer.direction,
+            layer.explicit,
+            layer.name,
+            layer.parent,
+            layer.process_information,
+            layer.sent_time,
+            layer.sniffed_on,
+            layer.stop_dissection_after,
+            layer.time,
+            layer.wirelen,
+        ) = self._constants
+        layer.fields = fields
+        layer.original = original
+        layer.payload = _NOTHING
+        layer.post_transforms = []
+        layer.raw_packet_cache = cache
+        layer.underlayer = below
+        for name, value in self._more:
+            put(layer, name, value)
+        layer.__class__ = self._class
+        if below is not None:
+            put(below, "payload", layer)
+        return layer
 
 
 class _BlankFlags(FlagValue):
