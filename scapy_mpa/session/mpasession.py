@@ -44,7 +44,7 @@ from scapy_mpa.session.sockets import receiver, set_first_layer
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits, limits_of
-from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.sctp_packet import ChunkType
@@ -192,29 +192,17 @@ class Recovery:
         if segment is None:
             return self._of_packet(*self._sctp.pop(), frame) if self._sctp else ([], True)
         flows = self._flows
-        flow, seq, ack, flags, octets, length, number, time_ns, network = segment
-        direction = flows.directions.get(flow)
-        is_plain = flags & NOT_PSH == ACK and len(octets) == length
-        is_plain = is_plain and flows.owner(flow, b"") == network
-        try:
-            if not (
-                direction and is_plain and direction.receive(seq, ack, octets, number, time_ns)
-            ):
-                segment = flows.take(segment)
-                flow = segment.flow
-        except Exception as error:
-            # A fault of this program costs its connection and no other.
-            flows.fail(segment, error)
+        segment = flows.take(segment)
         frame = self._decoder.whole or frame
-        if length:
+        if segment.length:
             self.packets.keep(frame, segment)
         packets = self.packets.of(flows.events(), frame) if flows.shared.rows else []
-        if packets or not length:
+        if packets or not segment.length:
             return packets, not packets
-        carries_mpa = flows.carries_mpa(flow)
+        carries_mpa = flows.carries_mpa(segment.flow)
         if carries_mpa is None:
             # The octets belong to a connection that has ended.
-            self.packets.last.pop(flow, None)
+            self.packets.last.pop(segment.flow, None)
         return packets, not carries_mpa
 
     def _of_packet(
