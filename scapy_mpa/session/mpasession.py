@@ -41,7 +41,7 @@ from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.packets import Packets
 from scapy_mpa.session.sockets import receiver, set_first_layer
-from scapy_mpa.stream.clock import REMEMBERED, Clock
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits, limits_of
 from scapy_mpa.stream.segment import SECOND
@@ -181,13 +181,10 @@ class Recovery:
         Return the packets that it completed, and True if the frame itself may be shown as well.
         False: its TCP payload belongs to MPA, and is or will be part of such packets.
         """
-        clock, number = self.clock, frame.number
+        clock = self.clock
         if not clock.newest:
             clock.begin_ns = frame.time_ns
-        if number >= clock.room:
-            clock.make_room(number)
-        clock.times[number % REMEMBERED] = frame.time_ns
-        clock.newest = number
+        clock.note(frame.number, frame.time_ns)
         segment = self._decoder.segment(frame)
         if segment is None:
             return self._of_packet(*self._sctp.pop(), frame) if self._sctp else ([], True)
