@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from scapy_mpa.records.rdmap import WITH_HEADER
 from scapy_mpa.records.record import carried_mpa
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import sequence_number
@@ -19,6 +18,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
+from scapy_mpa.wire.rdmap import HEADER_OPCODES
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, AtomicOperation, Opcode
 from scapy_mpa.wire.shown import counted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
@@ -122,7 +122,7 @@ def header_words(record: dict[str, Any]) -> str:
         return f" invalidates {record['invalidate_stag']}"
     if record["terminate"] is not None:
         return f": {record['terminate']['text']}"
-    if record["opcode"] not in WITH_HEADER:
+    if record["opcode"] not in HEADER_OPCODES:
         return ""
     header = record["header"]
     return " (malformed)" if header is None else f" {_HEADERS[record['opcode']](header)}"

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from scapy_mpa.records.jsonline import json_of
-from scapy_mpa.records.rdmap import WITH_HEADER
 from scapy_mpa.records.record import (
     Record,
     RecordedEvent,
@@ -25,6 +24,7 @@ from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
+from scapy_mpa.wire.rdmap import HEADER_OPCODES
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
 
 _CONVERSIONS: Final = {
@@ -164,7 +164,7 @@ def pattern_of(row: tuple[Any, ...], clock: Clock) -> Record | None:
     None: records of this shape differ in more, so each must be encoded by itself.
     """
     record: dict[str, Any] = specific_keys(event_of(row), clock)
-    if record["opcode"] in WITH_HEADER and not row[4].tagged:
+    if record["opcode"] in HEADER_OPCODES and not row[4].tagged:
         return None
     for part in record.get("parts", ()):
         part |= _conversions(part)

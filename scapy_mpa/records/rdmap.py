@@ -16,6 +16,7 @@ from scapy_mpa.records.values import values_of
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
+    HEADER_OPCODES,
     READ_REQUEST_LENGTH,
     parse_atomic_request,
     parse_atomic_response,
@@ -33,10 +34,6 @@ _HEADERS: Final[dict[int, tuple[Callable[[bytes], Any], str]]] = {
     Opcode.IMMEDIATE_DATA_WITH_SE: (parse_immediate_data, IMMEDIATE_DATA),
 }
 
-WITH_HEADER: Final = frozenset({*_HEADERS, Opcode.TERMINATE})
-"""Opcodes of Untagged messages that consist of an RDMAP header."""
-
-
 _NONE: Final[dict[str, object]] = {"header": None, "terminate": None}
 
 
@@ -47,7 +44,7 @@ def fields_of(
 
     :param body: all octets of an Untagged message that consists of an RDMAP header, else empty.
     """
-    if opcode not in WITH_HEADER or not body:
+    if opcode not in HEADER_OPCODES or not body:
         return _NONE
     try:
         if opcode == Opcode.TERMINATE:

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
-from scapy_mpa.records.rdmap import WITH_HEADER, fields_of
+from scapy_mpa.records.rdmap import fields_of
 from scapy_mpa.records.tables import (
     CAPTURE,
     CAPTURE_END,
@@ -57,7 +57,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect, extension_length
-from scapy_mpa.wire.rdmap import ReadRequest
+from scapy_mpa.wire.rdmap import HEADER_OPCODES, ReadRequest
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -192,7 +192,7 @@ def _segment_keys(
     :param header: the fields of its DDP header.
     """
     # MO is the last field of an Untagged header, so the header is whole.
-    is_whole = header["opcode"] in WITH_HEADER and header["mo"] is not None
+    is_whole = header["opcode"] in HEADER_OPCODES and header["mo"] is not None
     body = event.ulpdu[UNTAGGED_LENGTH:] if is_whole else b""
     return {
         **carried_by(event.frames, clock),
