@@ -81,7 +81,3 @@ def extension_length(revision: int) -> int:
     PD_Length does not count them (erdma has 8, all others none).
     """
     return _TRAITS.get(revision, _USUAL).extension_length
-
-
-EXTENSION_LENGTHS: Final = bytes(map(extension_length, range(256)))
-"""The same by revision, because a table is faster than a call for each startup frame."""

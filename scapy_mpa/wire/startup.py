@@ -25,7 +25,6 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.wire.dialect import (
     BY_REVISION,
-    EXTENSION_LENGTHS,
     LARGEST_PD_LENGTH,
     Dialect,
     extension_length,
@@ -197,7 +196,7 @@ def parse_startup(octets: bytes) -> StartupFrame:
     if key not in KIND_OF_KEY:
         raise RemoteProtocolError("no startup frame: the Key is that of none")
     kind = KIND_OF_KEY[key]
-    begin = STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[revision]
+    begin = STARTUP_HEADER_LENGTH + extension_length(revision)
     return StartupFrame(
         kind=kind,
         markers=bool(flags & _M),
