@@ -108,6 +108,7 @@ class Direction:
         "copies",
         "farthest_ahead",
         "fpdus",
+        "frame",
         "half",
         "held",
         "index",
@@ -130,7 +131,6 @@ class Direction:
         "shapes",
         "shared",
         "startup",
-        "startup_brought_by",
         "unproven",
     )
 
@@ -198,8 +198,8 @@ class Direction:
         checks."""
         self.startup = b""
         """The startup frame; only in an ordinary connection."""
-        self.startup_brought_by = 0
-        """The frame that brought the startup frame; 0 after the peer's was captured, too."""
+        self.frame = 0
+        """The frame in which its octets were last kept; 0 before any were."""
         self.is_closed = False
         """Whether the FIN was captured; only in an ordinary connection."""
         self.unproven: list[Chunk] | tuple[()] = ()
@@ -237,6 +237,7 @@ class Direction:
             if self.awaits_fpdu and not self._keeps_startup_rules(seq, 0, ack):
                 return False
         elif self.can_read_next and seq == self.seq:
+            self.frame = frame
             shared, offset = self.shared, self.offset
             rows, recent = shared.rows, shared.recent
             rows_before = len(rows)
@@ -259,6 +260,7 @@ class Direction:
             copies = self.copies
             if not self.take(seq, ack, octets, frame, time_ns):
                 return False
+            self.frame = frame
             if self.copies == copies:
                 if stalled:
                     times.end_stall(frame, time_ns, stalled)

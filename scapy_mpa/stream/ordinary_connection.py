@@ -164,7 +164,7 @@ class OrdinaryConnection:
         if seq != direction.seq or ack != direction.peer.seq or (index and agreed is None):
             return False
         direction.startup = usual.octets
-        direction.startup_brought_by = frame
+        direction.frame = frame
         self.identity.initiator = 0
         direction.shared.rows.append(
             StartupSeen(
@@ -182,7 +182,7 @@ class OrdinaryConnection:
         direction.origin = compact(direction.origin + len(octets))
         direction.seq = sequence_number(direction.origin)
         if agreed is not None:
-            self._enter_full_operation(agreed)
+            self._enter_full_operation(agreed, frame)
             self.times.end_startup(time_ns)
             return True
         self.times.begin_startup(time_ns)
@@ -190,13 +190,16 @@ class OrdinaryConnection:
             direction.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
-    def _enter_full_operation(self, agreed: Agreed) -> None:
-        """Have both directions read FPDUs, after both startup frames."""
+    def _enter_full_operation(self, agreed: Agreed, frame: int) -> None:
+        """Have both directions read FPDUs, after both startup frames.
+
+        :param frame: the frame that brought the Reply.
+        """
         assert self.responder is not None
         for direction in (self.initiator, self.responder):
-            shared, frame = direction.shared, direction.startup_brought_by
-            shared.recent.remember(direction, _begin(direction), direction.startup, frame)
-            direction.startup_brought_by = 0
+            shared, brought_by = direction.shared, direction.frame
+            shared.recent.remember(direction, _begin(direction), direction.startup, brought_by)
+            direction.frame = frame
             if direction.held:
                 direction.hold(-direction.held)
             direction.shapes = shared.tables[agreed.kinds[direction.index]]
@@ -343,10 +346,9 @@ class OrdinaryConnection:
     def _segment(
         self, direction: Direction, flags: int, position: int, ack: int, octets: bytes = b""
     ) -> Segment:
-        frame = direction.startup_brought_by
         flow = self.reverse if direction.index else self.identity.flow
         seq, ack = sequence_number(position), sequence_number(ack)
-        return Segment(flow, seq, ack, flags, octets, len(octets), frame, self.time_ns)
+        return Segment(flow, seq, ack, flags, octets, len(octets), direction.frame, self.time_ns)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -423,7 +425,7 @@ def _begin(direction: Direction) -> int:
 
 
 def _tail(direction: Direction) -> Tail:
-    octets = direction.shared.recent.last_of(direction, direction.position)
+    octets = direction.shared.recent.last_of(direction, direction.position, direction.frame)
     return len(octets), crc32c(octets)
 
 

@@ -80,12 +80,18 @@ class RecentOctets:
             if known_owner is owner:
                 order[at] = position, octets, frame, new_owner
 
-    def last_of(self, owner: object, end: int) -> bytes:
+    def last_of(self, owner: object, end: int, kept_in: int | None = None) -> bytes:
         """Return the octets of ``owner`` before position ``end``, at most ``TAIL``.
 
         Only the newest chunks are searched; b"" if no chunk ends there.
+
+        :param kept_in: the frame in which octets of ``owner`` were last kept, if that is known.
         """
-        for position, octets, _, known_owner in islice(reversed(self.order), _SEARCHED):
+        order = self.order
+        if kept_in is not None and len(order) >= _SEARCHED and order[-_SEARCHED][2] > kept_in:
+            # Newer chunks of other owners have taken the place of all its chunks.
+            return b""
+        for position, octets, _, known_owner in islice(reversed(order), _SEARCHED):
             if known_owner is owner and position + len(octets) == end:
                 return octets[max(0, len(octets) - TAIL) :]
         return b""
