@@ -123,70 +123,60 @@ def _take(
     # All but the original length, which is not used here.
     unpack_record = Struct(header.record.format[:4]).unpack_from
     find, take = flows.directions.get, flows.take
-    available = len(window)
+    available, wanted = len(window), size
     remembers, times = clock.remembers, clock.times
     if remembers:
         clock.make_room(number + available // size)
     previous = payload_at = 0
     is_plain = False
-    second, second_ns = -1, 0
-    while True:
-        start = at + size
-        wanted = size
-        if start > available:
-            break
+    while (start := at + size) <= available:
         seconds, fraction, captured = unpack_record(window, at)
         end = start + captured
         if end > available:
             wanted = size + captured
             break
+        at = end
         number += 1
-        if seconds != second:
-            second = seconds
-            second_ns = second * SECOND
-        time_ns = second_ns + fraction * unit
+        time_ns = seconds * SECOND + fraction * unit
         if remembers:
             times[number % REMEMBERED] = time_ns
-        is_usual = captured >= _HEADERS
-        if is_usual:
+        segment = None
+        if captured >= _HEADERS:
             link_and_ip, total, fragment, flow, seq, ack, control = _headers(window, start)
             if control != previous:
                 previous = control
                 payload_at = _TCP_AT + (control >> 12) * 4
                 is_plain = control & NOT_PSH == ACK
             total += _IPV4_AT
-            is_usual = (
+            if (
                 link_and_ip & _SERVICE == _ETHERNET_IPV4
                 and fragment & _FRAGMENT_AND_PROTOCOL == _WHOLE_TCP
                 and _HEADERS <= payload_at <= total <= captured
-            )
-        segment = None
-        if is_usual:
-            octets = window[start + payload_at : start + total]
-            direction = find(flow)
-            if is_plain and direction is not None:
+            ):
+                octets = window[start + payload_at : start + total]
+                direction = find(flow)
                 try:
-                    is_taken = direction.receive(seq, ack, octets, number, time_ns)
+                    if (
+                        is_plain
+                        and direction is not None
+                        and direction.receive(seq, ack, octets, number, time_ns)
+                    ):
+                        continue
                 except Exception as error:
                     # A fault of this program costs its connection and no other.
                     fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
                     flows.fail(fault, error)
-                    is_taken = True
-                if is_taken:
-                    at = end
                     continue
-            length = total - payload_at
-            segment = Segment(flow, seq, ack, control & 0xFF, octets, length, number, time_ns)
+                flags, length = control & 0xFF, total - payload_at
+                segment = Segment(flow, seq, ack, flags, octets, length, number, time_ns)
         if number == 1:
             clock.begin_ns = time_ns
         if segment is None:
-            original = max(header.record.unpack_from(window, at)[3], captured)
-            frame = window[start:end]
-            segment = followed.decoder.segment(
-                Frame(number, time_ns, header.link_type, frame, original, None)
-            )
+            original = max(header.record.unpack_from(window, start - size)[3], captured)
+            octets = window[start:end]
+            frame = Frame(number, time_ns, header.link_type, octets, original, None)
+            segment = followed.decoder.segment(frame)
         if segment is not None:
             take(segment)
-        at = end
     capture.frames = clock.newest = number
     return at, wanted
