@@ -113,12 +113,20 @@ class RecentOctets:
         return None
 
     def between(self, start: int, end: int, owner: object) -> list[tuple[int, bytes, int]]:
-        """Return the chunks of ``owner`` with octets from position ``start`` up to ``end``."""
-        return [
-            (position, octets, frame)
-            for position, octets, frame, known_owner in self.order
-            if known_owner is owner and position < end and start < position + len(octets)
-        ]
+        """Return the chunks of ``owner`` with octets from position ``start`` up to ``end``.
+
+        Copies come soon, so the newest chunks are searched first.
+        """
+        found: list[tuple[int, bytes, int]] = []
+        missing = end - start
+        for position, octets, frame, known_owner in reversed(self.order):
+            if known_owner is owner and position < end and start < position + len(octets):
+                found.append((position, octets, frame))
+                # No octet is kept twice.
+                missing -= min(end, position + len(octets)) - max(start, position)
+                if not missing:
+                    break
+        return found
 
     def differing(
         self, position: int, octets: bytes, islands: Islands, owner: object
