@@ -236,7 +236,7 @@ class Direction:
         if not octets:
             if self.awaits_fpdu and not self._keeps_startup_rules(seq, 0, ack):
                 return False
-        elif self.can_read_next and seq == self.seq:
+        elif seq == self.seq and (self.can_read_next or self._may_read_first(len(octets), ack)):
             self.frame = frame
             shared, offset = self.shared, self.offset
             rows, recent = shared.rows, shared.recent
@@ -334,6 +334,15 @@ class Direction:
         self.missing = octets_missing(octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
         self._reserve()
+
+    def _may_read_first(self, length: int, ack: int) -> bool:
+        """Return whether the first octets come at ``seq``, and need no other checks now."""
+        return (
+            self._is_at_start
+            and self.shapes.crc
+            and not (self.reads_no_fpdus or self.pieces or self.ahead)
+            and self._keeps_startup_rules(self.seq, length, ack)
+        )
 
     def _keeps_startup_rules(self, seq: int, length: int, ack: int) -> bool:
         """Return whether the first octets keep rules 3 and 4 of RFC 5044 7.1.2."""
