@@ -246,7 +246,8 @@ class Rewriter:
         if half.acknowledged is None:
             half.acknowledged = half.seq
         remarks += self._leave_hole(item)
-        is_plain = slot.is_plain and item.slot == slot.number and not half.is_shifted
+        is_late = item.start < half.end
+        is_plain = slot.is_plain and item.slot == slot.number and not (is_late or half.is_shifted)
         if not is_plain:
             self._send_all(slot, item, remarks)
         elif item.start == slot.position:
@@ -426,7 +427,7 @@ class Rewriter:
             self._choose_seq(half)
             assert half.seq is not None
             octets = build_startup(opening.made_up(kind))
-            comment = comment_of(f"supplied, the MPA {kind.value.title()} was not captured")
+            comment = comment_of(f"supplied, no MPA {kind.value.title()} was captured")
             if kind is StartupKind.REPLY:
                 self._acknowledge_request(sender[kind])
             self._send(slot, sender[kind], ACK | PSH, octets, comment)

@@ -126,6 +126,14 @@ def test_a_request_captured_after_its_reply() -> None:
     assert startups(cleaned) == [REQUEST, REPLY]
 
 
+def test_fpdus_before_a_request() -> None:
+    """They are written after the startup frames, and no other FPDU takes their numbers."""
+    talk = Talk()
+    for direction, octets in ((0, STREAM), (0, REQUEST), (1, REPLY), (0, STREAM), (0, STREAM)):
+        talk.say(direction, octets)
+    check(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))))
+
+
 def long_talk() -> Conversation:
     """A conversation of more than 64 segments.  Each is acknowledged at once."""
     conversation = Conversation(markers=True, ack_every=1)

@@ -42,7 +42,7 @@ def test_file_to_file(marked: Path, tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "")
     frames = frames_of(marked)
     assert target.read_bytes().startswith(b"\n\r\r\n")
-    assert b"scapy-mpa clean: supplied, the MPA Request was not captured" in target.read_bytes()
+    assert b"scapy-mpa clean: supplied, no MPA Request was captured" in target.read_bytes()
     assert frames_of(target) == clean(frames).frames
     report = result.stderr.splitlines()
     assert all(line.startswith(f"scapy-mpa: {marked}: ") for line in report)
