@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -142,3 +143,21 @@ def test_message_of_a_terminate(name: str, straight: bool) -> None:
     frame, of = IN_TERMINATES[name]
     assert found.frame == frame
     assert found.text.endswith(f", of the {of}")
+
+
+@pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("received", [1, 2, 3])
+def test_terminate_of_one_of_equal_messages(received: int, straight: bool) -> None:
+    """It is about the last one that its sender had received."""
+    conversation = talk(ack_every=0)
+    for _ in range(3):
+        conversation.initiator.write(b"again", stag=7)
+    conversation.responder.terminate(1, 1, 0, in_error=conversation.script[-1])
+    segments = conversation.segments()
+    writes, terminate = segments[-4:-1], segments[-1]
+    acknowledged = [*writes, None][received]
+    if acknowledged is not None:
+        terminate = replace(terminate, ack=acknowledged.seq)
+    (found,) = ends(conversation.frames([*segments[:-1], terminate]), straight=straight)
+    place = f", seq {writes[received - 1].seq} in frame {len(segments) - 4 + received}"
+    assert found.text.endswith(place)

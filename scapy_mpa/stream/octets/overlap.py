@@ -96,18 +96,22 @@ class RecentOctets:
                 return octets[max(0, len(octets) - TAIL) :]
         return b""
 
-    def place_of(self, owner: object, islands: Islands, wanted: bytes) -> tuple[int, int] | None:
+    def place_of(
+        self, owner: object, islands: Islands, wanted: bytes, before: int | None
+    ) -> tuple[int, int] | None:
         """Return position and frame of the last octets of ``owner`` that equal ``wanted``.
 
         None if no single chunk contains them.
 
         :param islands: the other captured octets of ``owner``.
+        :param before: a position at or before which they end; None: they end anywhere.
         """
         known = [chunk[:3] for chunk in self.order if chunk[3] is owner]
         for island in islands.items:
             known += island.captured(island.start, island.end)
         for position, octets, frame in reversed(known):
-            at = octets.rfind(wanted)
+            end = len(octets) if before is None else max(0, before - position)
+            at = octets.rfind(wanted, 0, end)
             if at >= 0:
                 return position + at, frame
         return None
