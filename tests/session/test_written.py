@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,16 @@ def test_situations(situation: str, markers: str, tmp_path: Path) -> None:
     path.write_bytes(case_of(situation, 1, markers=markers).pcap())
     for packets in ways(path):
         assert sorted(fpdus(read_again(packets, tmp_path))) == sorted(fpdus(found_in(packets)))
+
+
+def test_octets_after_the_end_of_tcp_options(tmp_path: Path) -> None:
+    """Scapy does not build them, so the Data Offset is computed."""
+    conversation, path = Conversation(), tmp_path / "captured.pcapng"
+    conversation.initiator.send(b"x")
+    segments = [replace(each, options=bytes(8)) for each in conversation.segments()]
+    conversation.write(path, segments)
+    for packets in ways(path):
+        assert fpdus(read_again(packets, tmp_path)) == fpdus(found_in(packets))
 
 
 @pytest.mark.parametrize("mss", [100, 536, 9000])
