@@ -38,22 +38,6 @@ def of_profile(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("made", names, indirect=True, ids=names)
 
 
-def segments_of(path: Path) -> list[walker.TCPSegment]:
-    """The TCP segments of a capture that contains nothing else."""
-    found = []
-    for number, octets in enumerate(walker.read_pcap(path), 1):
-        segment = walker.parse_frame(number, octets)
-        assert segment is not None
-        assert len(octets) == 54 + len(segment.payload)
-        found.append(segment)
-    return found
-
-
-def unmarked(octets: bytes) -> bytes:
-    """A stream of FPDUs without its Markers, which are four octets at each multiple of 512."""
-    return b"".join(octets[at + 4 : at + 512] for at in range(0, len(octets), 512))
-
-
 @of_profile(*PROFILES)
 def test_capture_is_as_promised(made: tuple[Path, Made]) -> None:
     """Every octet is captured as RFC 5044 requires, and there are as many FPDUs as promised.
@@ -67,33 +51,22 @@ def test_capture_is_as_promised(made: tuple[Path, Made]) -> None:
     assert 0.9 * SIZE < promise.octets < 1.5 * SIZE
     assert Made.of(path) == promise
     markers = promise.profile.endswith(MARKERS)
-    segments = segments_of(path)
-    connections = walker.group(segments)
+    frames, connections = walker.walk(path)
     fpdus = 0
     for connection in connections:
-        walker.reassemble(connection)
-        for role, key, kind in (
-            ("i", walker.REQUEST_KEY, "request"),
-            ("r", walker.REPLY_KEY, "reply"),
-        ):
-            stream = connection.streams[role]
-            assert not stream.holes()
-            octets = stream.contiguous()
-            startup = walker.find_startup(octets, key, kind)
+        for role, kind in (("i", "request"), ("r", "reply")):
+            startup = connection.request if role == "i" else connection.reply
             assert startup == walker.Startup(kind, int(markers), 1, 0, 1, b"")
-            octets = octets[startup.size :]
-            plain = unmarked(octets) if markers else octets
-            walked, rest = walker.walk_fpdus(plain, 0, stream, crc_on=False)
-            assert rest == 0
-            again, _ = mpastream.build_stream([each.ulpdu for each in walked], markers=markers)
-            assert again == octets
-            fpdus += len(walked)
-    assert fpdus == promise.fpdus
-    assert len(connections) == promise.connections
-    assert len(segments) == promise.frames
+            ulpdus = [each.ulpdu for each in connection.fpdus[role]]
+            again, _ = mpastream.build_stream(ulpdus, markers=markers)
+            stream = connection.streams[role]
+            assert not stream.holes() and stream.contiguous()[startup.size :] == again
+            fpdus += len(ulpdus)
+    lengths = [len(segment.payload) for each in connections for segment in each.segments]
+    assert (fpdus, len(connections)) == (promise.fpdus, promise.connections)
+    assert len(lengths) == frames == promise.frames
     # Each full segment holds an FPDU as long as RFC 5044 4.5 has it, or several; or segments are
     # several full ones, longer than any on the wire.
-    lengths = [len(segment.payload) for segment in segments]
     match promise.profile.removesuffix(MARKERS):
         case "bulk":
             assert max(lengths) <= EMSS
