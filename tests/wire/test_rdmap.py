@@ -76,13 +76,6 @@ def test_control_octet_of_figure_3() -> None:
     assert rdmap.build_control(opcode=3) == 0x43
 
 
-def test_control_octet_there_and_back() -> None:
-    """All 256 octets come back as they were."""
-    for octet in range(256):
-        rdmap_version, reserved, opcode = rdmap.parse_control(octet)
-        assert rdmap.build_control(opcode, rdmap_version, reserved) == octet
-
-
 FIGURE_HEADERS = [
     pytest.param(
         "01020304 1112131415161718 21222324 31323334 4142434445464748",

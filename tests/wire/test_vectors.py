@@ -66,10 +66,8 @@ VECTORS = {
     "draft-ietf-rddp-mpa-01 figure 6": figure_6(0, "40  03", "a1 9c d1 03"),
 }
 
-each_vector = pytest.mark.parametrize("vector", VECTORS.values(), ids=VECTORS)
 
-
-@each_vector
+@pytest.mark.parametrize("vector", VECTORS.values(), ids=VECTORS)
 def test_build(vector: Vector) -> None:
     """Header, payload and place give the published octets, with the Marker as annotated.
 
