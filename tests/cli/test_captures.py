@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,21 @@ def roles(found: list[Record]) -> dict[tuple[int, str], str]:
     }
 
 
+def rows(found: list[Record], kind: str, names: str) -> list[list[Any]]:
+    """The records of a type as the walkers have them: connection, role of the sender, values."""
+    role = roles(found)
+
+    def values(record: Record) -> Iterator[Any]:
+        for value in map(record.get, names.split()):
+            yield int(value) if isinstance(value, bool) else value
+
+    return [
+        [each["connection"], role[each["connection"], each["src"]], *values(each)]
+        for each in found
+        if each["type"] == kind
+    ]
+
+
 def whole_private_data(record: Record) -> str:
     """The Private Data field in hexadecimal, enhanced data included (RFC 6581 9)."""
     if not record["enhanced"]:
@@ -40,62 +57,26 @@ def test_capture(path: Path) -> None:
     connections."""
     expected = json.loads(expectation(path).read_text())
     found = records(path)
-    role = roles(found)
-
-    fpdus = [
-        [
-            record["connection"],
-            role[record["connection"], record["src"]],
-            record["seq"],
-            record["ulpdu_length"],
-            record["crc"],
-            *(
-                None if record[name] is None else int(record[name])
-                for name in ("tagged", "last", "ddp_version", "rdmap_version", "opcode")
-            ),
-        ]
-        for record in found
-        if record["type"] == "fpdu"
-    ]
-    assert sorted(fpdus, key=repr) == sorted(expected["fpdus"], key=repr)
-
-    wrong = {
-        record["connection"]
-        for record in found
-        if record["type"] == "error" and record["code"] == INVALID_STARTUP_FRAME
-    }
+    headers = "seq ulpdu_length crc tagged last ddp_version rdmap_version opcode"
+    assert sorted(rows(found, "fpdu", headers), key=repr) == sorted(expected["fpdus"], key=repr)
+    for each in found:
+        if each["type"] == "startup":
+            each["private_data"] = whole_private_data(each)
     startup = []
-    for record in found:
-        if record["type"] != "startup":
-            continue
-        data = whole_private_data(record)
-        by = role[record["connection"], record["src"]]
-        in_place = record["kind"] in {"i": ("request", "rtr"), "r": ("reply",)}[by]
-        if in_place and len(data) == 2 * record["pd_length"]:
-            startup.append(
-                [
-                    record["connection"],
-                    record["kind"],
-                    record["revision"],
-                    *(int(record[name]) for name in ("markers", "crc", "rejected")),
-                    record["pd_length"],
-                    data,
-                ]
-            )
+    names = "kind revision markers crc rejected pd_length private_data"
+    for number, by, kind, *values in rows(found, "startup", names):
+        in_place = kind in {"i": ("request", "rtr"), "r": ("reply",)}[by]
+        if in_place and len(values[-1]) == 2 * values[-2]:
+            startup.append([number, kind, *values])
         else:
             # The walker lists only what is whole and in its place. The rest is an error.
-            assert record["connection"] in wrong
+            assert (number, INVALID_STARTUP_FRAME) in {
+                (each["connection"], each.get("code")) for each in found
+            }
     assert sorted(startup, key=repr) == sorted(expected["startup"], key=repr)
-
-    ends = [record["connection"] for record in found if record["type"] == "connection"]
+    ends = [each["connection"] for each in found if each["type"] == "connection"]
     assert sorted(ends) == list(range(expected["connections"]))
-
-    gaps = [
-        [record["connection"], role[record["connection"], record["src"]], record["seq"]]
-        for record in found
-        if record["type"] == "gap"
-    ]
-    assert gaps == [hole[:3] for hole in expected["holes"]]
+    assert rows(found, "gap", "seq") == [hole[:3] for hole in expected["holes"]]
 
 
 SPECULATIVE = PCAPS / "crafted" / "ift_speculative.pcap"
@@ -114,24 +95,19 @@ def test_ift_capture(path: Path) -> None:
     """
     expected = json.loads(expectation(path).read_text())
     found = records(path)
-    role = roles(found)
-    indications, frames = [], []
-    for record in found:
-        if record["type"] == "connection":
-            continue
-        place = [record["connection"], role[record["connection"], record["src"]]]
-        if record["type"] == "adaption_indication":
-            flags = sum(record[flag] << shift for flag, shift in SHIFTS.items())
-            indications.append([*place, flags, record["vtag"]])
-        else:
-            assert record["type"] == "ift_frame"
-            names = ("seq", "header_size", "payload_size", "vtag", "header_crc", "payload_crc")
-            first = record["tagged"] << 7 | record["last"] << 6 | record["ddp_version"]
-            control = f"{first:02x}{record['rdmap_version'] << 6 | record['opcode']:02x}"
-            frames.append([*place, *(record[name] for name in names), control])
+    for each in found:
+        if each["type"] == "adaption_indication":
+            each["flags"] = sum(each[flag] << shift for flag, shift in SHIFTS.items())
+        elif each["type"] == "ift_frame":
+            first = each["tagged"] << 7 | each["last"] << 6 | each["ddp_version"]
+            second = each["rdmap_version"] << 6 | each["opcode"]
+            each["control"] = f"{first:02x}{second:02x}"
+    assert {each["type"] for each in found} <= {"adaption_indication", "ift_frame", "connection"}
+    indications = rows(found, "adaption_indication", "flags vtag")
     assert sorted(indications) == sorted(expected["indications"])
+    names = "seq header_size payload_size vtag header_crc payload_crc control"
     wanted = [[*row[:6], VERDICTS[row[6]], VERDICTS[row[7]], row[8]] for row in expected["frames"]]
-    assert sorted(frames) == sorted(wanted)
+    assert sorted(rows(found, "ift_frame", names)) == sorted(wanted)
 
 
 def test_ift_layers() -> None:
@@ -150,22 +126,12 @@ def test_osc_capture(path: Path, forced: tuple[str, ...]) -> None:
     assert json.loads(expectation(path).read_text()) == expected
     found = records("--check", "--payload", *forced, path)
     (connection,) = [each for each in found if each["type"] == "connection"]
-    assert (connection["dialect"], connection["errors"], connection["ended"]) == (
-        "osc",
-        0,
-        "closed",
-    )
+    state = [connection[name] for name in ("dialect", "errors", "ended")]
+    assert state == ["osc", 0, "closed"]
     # Revisions 0 and 1 are OSC's own here, not those of RFC 5044 appendix C.
     assert connection["rnics"] is None
-    roles = {connection["initiator"]: "i", connection["responder"]: "r"}
-    startup = [
-        [each["connection"], each["kind"], each["revision"], each["markers"], each["crc"]]
-        for each in found
-        if each["type"] == "startup"
-    ]
-    assert startup == expected["startup"]
-    rows = [each for each in found if each["type"] == "fpdu"]
-    names = ("seq", "ulpdu_length", "markers", "crc", "payload")
-    fpdus = [[each["connection"], roles[each["src"]], *map(each.get, names)] for each in rows]
+    startup = rows(found, "startup", "kind revision markers crc")
+    assert [[number, *values] for number, _, *values in startup] == expected["startup"]
     wanted = [[*row[:-1], row[-1][28 if row[-1] >= "8" else 36 :]] for row in expected["fpdus"]]
+    fpdus = rows(found, "fpdu", "seq ulpdu_length markers crc payload")
     assert sorted(fpdus) == sorted(wanted)
