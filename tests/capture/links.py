@@ -13,7 +13,6 @@ from tests.capture.build import ethernet, ipv4, ipv6, tcp
 V4 = ipv4(tcp(b"four"))
 V6 = ipv6(tcp(b"six"))
 SNAP4 = bytes.fromhex("aaaa03000000 0800") + V4
-SNAP6 = bytes.fromhex("aaaa03000000 86dd") + V6
 
 
 def tlv(kind: int, value: bytes, order: str = "<") -> bytes:

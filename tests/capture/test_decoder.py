@@ -18,7 +18,7 @@ from tests.capture.build import ethernet, ipv4, ipv6, tcp
 from tests.capture.links import V4
 from tests.capture.reading import check
 from tests.capture.test_ip import SEGMENT4, decode
-from tests.capture.test_link import FOLLOWED, NOT_FOLLOWED, frame_of
+from tests.capture.test_link import FOLLOWED, frame_of
 
 FAST = (1, ethernet, 0x0800, ipv4)
 PLAIN = (101, lambda packet, _: packet, 0x0800, ipv4)
@@ -73,9 +73,6 @@ def test_tcp(route: Any) -> None:
             assert found == wanted, name
 
 
-FRAMES = [each[:2] for each in (*FOLLOWED.values(), *NOT_FOLLOWED.values())]
-
-
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_each_bit(name: str) -> None:
     """A frame may differ in one bit from a remembered one."""
@@ -87,28 +84,6 @@ def test_each_bit(name: str) -> None:
             changed[at] ^= 1 << bit
             check(remembering, frame_of(link_type, octets))
             check(remembering, frame_of(link_type, bytes(changed) + bytes(9)))
-
-
-@st.composite
-def similar_frames(draw: st.DrawFn) -> list[Frame]:
-    """Frames of few link types that differ in a few octets, and in where they were cut."""
-    bases = draw(st.lists(st.sampled_from(FRAMES), min_size=1, max_size=3))
-    frames = []
-    for link_type, octets in draw(st.lists(st.sampled_from(bases), min_size=2, max_size=20)):
-        changed = bytearray(octets)
-        for at in draw(st.lists(st.integers(0, min(len(octets), 90) - 1), max_size=3)):
-            changed[at] = draw(st.sampled_from([0, 1, 4, 0x10, 0x80, 0xFF]) | st.integers(0, 255))
-        captured = bytes(changed)[: draw(st.sampled_from([None, None, None, -2, -5]))]
-        frames.append(frame_of(link_type, captured, draw(st.sampled_from([len(octets), 200]))))
-    return frames
-
-
-@given(frames=similar_frames())
-def test_any_frames(frames: list[Frame]) -> None:
-    """Any frames in a row."""
-    remembering = Decoder()
-    for frame in frames:
-        check(remembering, frame)
 
 
 DIFFERENT: dict[str, Callable[[int], tuple[int, bytes]]] = {

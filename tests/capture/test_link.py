@@ -13,7 +13,7 @@ from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build, links
 from tests.capture.build import ethernet, linux_cooked_1, linux_cooked_2
-from tests.capture.links import SNAP4, SNAP6, V4, V6
+from tests.capture.links import SNAP4, V4, V6
 from tests.capture.reading import decoded, segment_of, shown
 
 LENGTH = 1200  # no EtherType, but an IEEE 802.3 length
@@ -21,14 +21,7 @@ LENGTH = 1200  # no EtherType, but an IEEE 802.3 length
 FOLLOWED = {
     "Ethernet": (1, ethernet(V4), 4),
     "Ethernet, IPv6": (1, ethernet(V6, 0x86DD), 6),
-    "802.1Q": (1, ethernet(V4, tags=[0x8100]), 4),
-    "802.1ad": (1, ethernet(V6, 0x86DD, tags=[0x88A8]), 6),
-    "802.1ad and 802.1Q": (1, ethernet(V4, tags=[0x88A8, 0x8100]), 4),
-    "QinQ before 802.1ad": (1, ethernet(V4, tags=[0x9100, 0x8100]), 4),
-    "three tags": (1, ethernet(V6, 0x86DD, tags=[0x8100] * 3), 6),
     "802.3 with SNAP": (1, ethernet(SNAP4, LENGTH), 4),
-    "802.3 with SNAP, IPv6": (1, ethernet(SNAP6, LENGTH), 6),
-    "802.1Q, 802.3 with SNAP": (1, ethernet(SNAP4, LENGTH, tags=[0x8100]), 4),
     "Linux cooked": (113, linux_cooked_1(V4), 4),
     "Linux cooked, IPv6": (113, linux_cooked_1(V6, 0x86DD), 6),
     "Linux cooked, 802.1Q": (113, linux_cooked_1(b"\0\5\x08\0" + V4, 0x8100), 4),
