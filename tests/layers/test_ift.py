@@ -80,16 +80,6 @@ def test_crcs_are_found_out(ulpdu: bytes, crcs: str) -> None:
     assert crcs in ("", read.crcs) or len(read.crcs) > len(crcs)
 
 
-def test_frame_as_a_user_types_it() -> None:
-    """Layers above are those of DDP and RDMAP; sizes follow from them (5.1)."""
-    segment = DDPTagged(stag=1, to=2) / RDMAPWrite()
-    octets = bytes(IFTFrame(vtag=0x1234) / segment / b"abc")
-    assert octets == build_frame(bytes(segment), b"abc", 0x1234, header_crc=True, payload_crc=True)
-    read = IFTFrame(octets)
-    assert read[DDPTagged].stag == 1 and read[Raw].load == b"abc"
-    assert read.crcs == "hp"
-
-
 def test_what_is_given_is_sent() -> None:
     """Sizes and CRCs may be wrong; what is dissected is computed anew when asked for."""
     frame = IFTFrame(payload_size=9, header_crc=1, crcs="h") / DDPUntagged() / RDMAPSend() / b"x"
