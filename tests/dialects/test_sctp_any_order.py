@@ -124,27 +124,6 @@ def test_any_order_and_copies(
     ]
 
 
-@given(counts, seeds, st.floats(0, 0.6))
-def test_loss(counts: tuple[int, int], seed: int, share: float) -> None:
-    """Captured chunks are found, gaps list the missing DDP-SSNs, and there are no errors."""
-    rng = random.Random(seed)
-    talk = session(counts, rng)
-    kept = [unit for unit in talk.units if rng.random() >= share]
-    rng.shuffle(kept)
-    events = events_of(OPENING + frames_of(kept) + closing(talk))
-    assert found_in(events) == sent_in(kept)
-    assert not of(ErrorFound, events)
-    for side in (0, 1):
-        there = {unit.ddp_ssn for unit in kept if unit.side == side}
-        missing = {
-            serial
-            for gap in of(ChunksMissing, events)
-            if gap.direction == side
-            for serial in range(gap.serial, gap.serial + gap.length)
-        }
-        assert missing == set(range(max(there, default=0))) - there
-
-
 @given(counts, seeds, st.integers(0, 20), st.integers(0, 20))
 def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) -> None:
     """TSNs pass 2^32 and DDP-SSNs 65536. The capture begins within the association."""

@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -451,17 +447,3 @@ def test_memory_of_sessions_is_bounded(many: Callable[[int], list[bytes]]) -> No
     assert len(endings) == 1200
     assert endings == sorted(endings, key=lambda each: each != "limit")
     assert 200 < endings.count("limit") < 1200
-
-
-@given(st.integers(0, 2**32), st.integers(0, 12_000))
-def test_nothing_is_found_twice(seed: int, limit: int) -> None:
-    """There is no error with disorder, losses, copies and limits."""
-    rng = random.Random(seed)
-    sizes = [rng.choice([None, rng.randrange(1, 60)]) for _ in range(rng.randrange(1, 15))]
-    units = [unit for unit in session(*sizes).units if rng.random() < 0.9]
-    rng.shuffle(units)
-    frames = [*OPENING, *frames_of(units + units[::10])]
-    events = events_of(frames, limits=Limits(octets_per_half=1 + limit))
-    found = sorted((each.direction, each.seq) for each in of(DDPSegmentRecovered, events))
-    assert all(one != other for one, other in pairwise(found))
-    assert not of(ErrorFound, events)
