@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import pytest
-from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.ift_frame import (
-    FrameHeader,
     build_frame,
-    frame_layout,
-    frame_pattern,
     mulpdu,
     parse_frame_header,
 )
@@ -38,17 +33,6 @@ def test_4_1_too_few_octets(length: int) -> None:
     """An indication is exactly 64 octets."""
     with pytest.raises(RemoteProtocolError, match="needs 64 octets"):
         parse_indication(bytes(length))
-
-
-@pytest.mark.parametrize(("place", "flag"), [*enumerate(FLAGS)])
-def test_4_2_flags_from_the_most_significant_bit(place: int, flag: str) -> None:
-    """PH R HC PC IH IP SP SM RM, in this order."""
-    blank = dict.fromkeys(FLAGS, False)
-    fields: dict[str, Any] = {**blank, flag: True}
-    octets = build_indication(AdaptionIndication(**fields))
-    assert struct.unpack_from(">I", octets, 8) == (1 << 31 - place,)
-    found = parse_indication(octets)
-    assert [name for name in FLAGS if getattr(found, name)] == [flag]
 
 
 @pytest.mark.parametrize(
@@ -117,28 +101,6 @@ def test_4_2_each_direction_by_itself(flags: list[bool]) -> None:
 # -- 5.1: frames -----------------------------------------------------------------------------------
 
 
-@given(
-    st.binary(min_size=1, max_size=40),
-    st.binary(max_size=100),
-    st.integers(0, 0xFFFF),
-    st.booleans(),
-    st.booleans(),
-)
-def test_5_1_frames(ddp: bytes, payload: bytes, vtag: int, hc: bool, pc: bool) -> None:
-    """The figure of 5.1: nothing is padded, and each CRC covers its own part."""
-    octets = build_frame(ddp, payload, vtag, header_crc=hc, payload_crc=pc)
-    head = struct.pack(">HHH", len(ddp), len(payload), vtag) + ddp
-    expected = head + (crc32c(head).to_bytes(4, "little") if hc else b"") + payload
-    expected += crc32c(payload).to_bytes(4, "little") if pc else b""
-    assert octets == expected
-    header = parse_frame_header(octets)
-    assert header == FrameHeader(len(ddp), len(payload), vtag)
-    layout = frame_layout(header, header_crc=hc, payload_crc=pc)
-    assert layout.length == len(octets)
-    assert octets[layout.payload : layout.payload_end] == payload
-    assert octets[6 : layout.header_end] == ddp
-
-
 def test_5_1_anything_can_be_written() -> None:
     """Wrong sizes are written as given, if they fit."""
     octets = build_frame(
@@ -158,14 +120,3 @@ def test_5_1_the_largest_segment_that_fits(emss: int, hc: bool, pc: bool) -> Non
     """A frame of the largest size is as long as the TCP segment."""
     size = mulpdu(emss, header_crc=hc, payload_crc=pc)
     assert len(build_frame(bytes(14), bytes(size - 14), 0, header_crc=hc, payload_crc=pc)) == emss
-
-
-@given(st.sampled_from([13, 14, 18, 19, 14 << 8]), U16, U16, st.integers(0, 255))
-def test_5_1_where_a_frame_may_begin(size: int, payload_size: int, vtag: int, first: int) -> None:
-    """It has the VTag, and header_size is 14 of a Tagged header, 18 of an Untagged one."""
-    octets = b"".join(number.to_bytes(2, "big") for number in (size, payload_size, vtag))
-    octets += bytes((first,))
-    expected = size == (14 if first >> 7 else 18)
-    match = frame_pattern(vtag).search(b"\xff" + octets + b"\xff")
-    assert (match is not None and match.start() == 1) == expected
-    assert frame_pattern(vtag ^ 1).search(octets) is None
