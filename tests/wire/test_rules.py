@@ -18,7 +18,7 @@ def tagged(control: int, rdmap: int, to: int = 0, payload: bytes = b"") -> bytes
 
 
 def untagged(
-    rdmap: int, qn: int = 0, mo: int = 0, payload: bytes = b"", control: int = 0x41, word: int = 0
+    rdmap: int, qn: int = 0, payload: bytes = b"", mo: int = 0, control: int = 0x41, word: int = 0
 ) -> bytes:
     """An Untagged segment."""
     return struct.pack(">BBIIII", control, rdmap, word, qn, 1, mo) + payload
@@ -38,21 +38,21 @@ RIGHT = {
     "send": untagged(0x43),
     "send with a word that means nothing": untagged(0x43, word=7),
     "send up to the last octet": untagged(0x43, mo=0xFFFFFFFB, payload=b"abcd"),
-    "read request": untagged(0x41, 1, payload=READ_REQUEST),
-    "part of a read request": untagged(0x41, 1, payload=READ_REQUEST[:9], control=0x01),
-    "terminate": untagged(0x47, 2, payload=bytes.fromhex("02000000")),
+    "read request": untagged(0x41, 1, READ_REQUEST),
+    "part of a read request": untagged(0x41, 1, READ_REQUEST[:9], control=0x01),
+    "terminate": untagged(0x47, 2, bytes.fromhex("02000000")),
     "terminate with zeros for headers": untagged(
         0x47, 2, payload=bytes.fromhex("02000000") + bytes(2 + 18 + 28)
     ),
     "terminate with zeros for a read request": untagged(
         0x47, 2, payload=bytes.fromhex("0206C0000012") + untagged(0x43) + bytes(28)
     ),
-    "immediate data": untagged(0x48, payload=bytes(8)),
-    "atomic request": untagged(0x4A, 1, payload=ATOMIC_REQUEST),
+    "immediate data": untagged(0x48, 0, bytes(8)),
+    "atomic request": untagged(0x4A, 1, ATOMIC_REQUEST),
     "atomic request at an arbitrary offset": untagged(
         0x4A, 1, payload=struct.pack(">IIIQQQQQ", 0, 1, 2, 12, 0, 0, 0, 0)
     ),
-    "atomic response": untagged(0x4B, 3, payload=bytes(12)),
+    "atomic response": untagged(0x4B, 3, bytes(12)),
 }
 
 WRONG = {
@@ -70,35 +70,27 @@ WRONG = {
     "tagged send": (tagged(0xC1, 0x43), "RFC 5040 4.1", (0, 2, 6)),
     "untagged write": (untagged(0x40), "RFC 5040 4.1", (0, 2, 6)),
     "send on queue 1": (untagged(0x43, 1), "RFC 5040 4.1", (0, 2, 6)),
-    "read request and payload": (
-        untagged(0x41, 1, payload=READ_REQUEST + b"x"),
-        "RFC 5040 4.2",
-        None,
-    ),
-    "short read request": (untagged(0x41, 1, payload=bytes(27)), "RFC 5040 4.4", None),
+    "read request and payload": (untagged(0x41, 1, READ_REQUEST + b"x"), "RFC 5040 4.2", None),
+    "short read request": (untagged(0x41, 1, bytes(27)), "RFC 5040 4.4", None),
     "source wraps": (
-        untagged(0x41, 1, payload=struct.pack(">IQIIQ", 1, 0, 4, 2, (1 << 64) - 3)),
+        untagged(0x41, 1, struct.pack(">IQIIQ", 1, 0, 4, 2, (1 << 64) - 3)),
         "RFC 5040 7.2",
         (0, 1, 4),
     ),
-    "short terminate": (untagged(0x47, 2, payload=bytes(3)), "RFC 5040 4.8", None),
-    "terminate and payload": (
-        untagged(0x47, 2, payload=bytes.fromhex("0200000001")),
-        "RFC 5040 4.8",
-        None,
-    ),
+    "short terminate": (untagged(0x47, 2, bytes(3)), "RFC 5040 4.8", None),
+    "terminate and payload": (untagged(0x47, 2, bytes.fromhex("0200000001")), "RFC 5040 4.8", None),
     "terminate and more zeros than headers have": (
-        untagged(0x47, 2, payload=bytes.fromhex("02000000") + bytes(2 + 18 + 28 + 1)),
+        untagged(0x47, 2, bytes.fromhex("02000000") + bytes(2 + 18 + 28 + 1)),
         "RFC 5040 4.8",
         None,
     ),
-    "immediate data of 9": (untagged(0x49, payload=bytes(9)), "RFC 7306 6.3", None),
+    "immediate data of 9": (untagged(0x49, 0, bytes(9)), "RFC 7306 6.3", None),
     "atomic operation 1": (
-        untagged(0x4A, 1, payload=b"\0\0\0\1" + ATOMIC_REQUEST[4:]),
+        untagged(0x4A, 1, b"\0\0\0\1" + ATOMIC_REQUEST[4:]),
         "RFC 7306 5.2.1",
         None,
     ),
-    "short atomic response": (untagged(0x4B, 3, payload=bytes(11)), "RFC 7306 5.2.2", None),
+    "short atomic response": (untagged(0x4B, 3, bytes(11)), "RFC 7306 5.2.2", None),
 }
 
 
