@@ -172,17 +172,6 @@ def test_an_rtr_frame_is_removed(lost: tuple[int, ...]) -> None:
     assert cleaned.report.holes == 0
 
 
-def test_times_before_1970() -> None:
-    """They are kept like all other times."""
-    frames = marked().frames()[4:]
-    by = 2 * frames[0].time_ns
-    earlier = [each._replace(time_ns=each.time_ns - by) for each in frames]
-    assert all(each.time_ns < 0 for each in earlier)
-    wanted = [each._replace(time_ns=each.time_ns - by) for each in clean(frames).frames]
-    assert clean(earlier).frames == wanted
-    assert frames_of(clean(earlier).file) == wanted
-
-
 @pytest.mark.slow
 def test_each_reply_to_a_missing_request_costs_the_same() -> None:
     """Replies wait for Requests that were not captured, but not for ever."""
@@ -200,26 +189,6 @@ def test_each_reply_to_a_missing_request_costs_the_same() -> None:
 
     # As many as are remembered, 64, cost more each time.
     assert cost(720) < 1.2 * cost(240)
-
-
-def test_other_traffic_is_copied_unchanged() -> None:
-    """Traffic without MPA keeps all octets, and all frames are in the order of capture."""
-    talk, rng = Talk(), random.Random(1)
-    for _ in range(100):
-        talk.say(0, rng.randbytes(100))
-        talk.say(1)
-    sent = pcapfile.frames(talk.segments, hosts=("10.0.0.9", "10.0.0.8"), ports=(50000, 80))
-    mine, others = marked().frames(), frames_of(pcapfile.pcap(sent))
-    mixed = [each for pair in zip(mine, others, strict=False) for each in pair]
-    mixed += others[len(mine) :]
-    frames = renumbered(each._replace(time_ns=10**18 + number) for number, each in enumerate(mixed))
-    cleaned = clean(frames)
-    hosts = b"\x0a\0\0\x09", b"\x0a\0\0\x08"
-    kept = [each.octets for each in cleaned.frames if each.octets[26:30] in hosts]
-    assert kept == [each.octets for each in others]
-    times = [each.time_ns for each in cleaned.frames]
-    assert times == sorted(times)
-    assert cleaned.report.copied == len(others) + 3
 
 
 @pytest.mark.parametrize("at", [3, 4, 5])

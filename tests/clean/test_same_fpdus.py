@@ -113,19 +113,6 @@ def test_a_rejection_captured_after_the_next_startup() -> None:
     assert [each[7:10] for each in startups(cleaned)] == [b"Req", b"Rep"] * 2
 
 
-def test_a_request_captured_after_its_reply() -> None:
-    """It is written before the Reply, and none is supplied."""
-    talk = Talk()
-    talk.say(1, REPLY)
-    talk.say(0, REQUEST)
-    talk.say(0, STREAM)
-    frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
-    check(frames)
-    cleaned = clean(frames)
-    assert cleaned.report.startup_frames == 0
-    assert startups(cleaned) == [REQUEST, REPLY]
-
-
 def test_fpdus_before_a_request() -> None:
     """They are written after the startup frames, and no other FPDU takes their numbers."""
     talk = Talk()
