@@ -25,15 +25,6 @@ def test_flags_are_shown_by_dialect() -> None:
     assert flags == ["ABC", "ABC"]
 
 
-@pytest.mark.parametrize("dialect", [(), ("--dialect", DRAFT)])
-def test_layers_are_shown_by_dialect(dialect: tuple[str, ...]) -> None:
-    """The dialect also gives the meaning of the layers' fields."""
-    text = run("dissect", "-V", "--type", "startup", *dialect, OF_DRAFT).stdout
-    words = {line.partition(" = ")[2] for line in text.splitlines() if " = " in line}
-    assert ("RTR by zero-length Read" in words) is bool(dialect)
-    assert ("peer-to-peer" in words) is not bool(dialect)
-
-
 def test_layer_takes_a_dialect() -> None:
     """The dialect is no part of the octets. A copy of the packet keeps it."""
     request = MPARequest(revision=2, s=1, a=1, c=1, dialect=DRAFT)

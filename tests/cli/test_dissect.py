@@ -213,15 +213,6 @@ def test_layers() -> None:
     assert ended == ""
 
 
-@pytest.mark.parametrize(
-    "name", ["rping_ipv6_mpa2_crcon.pcap", "live_siw_probe_guest_eth0.pcap.gz"]
-)
-def test_every_packet_has_layers(name: str) -> None:
-    """Packets that break rules are shown like all others."""
-    result = run("dissect", "-V", "--type", "startup,fpdu", PCAPS / name)
-    assert all(below for _, below in split(result.stdout))
-
-
 def test_dump() -> None:
     """A dump shows offset, octets and characters."""
     assert hex_dump(bytes(range(0x1E, 0x30))) == [

@@ -3,29 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from tests.cli.command import COMMAND, PCAPS, PROBE, RPING, environment, process, run
 from tests.cli.running import drained, on_linux, on_terminal, posix, running
 from tests.cli.test_ring import frames_of, octets_of
-
-LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
-
-
-@pytest.mark.parametrize("path", [RPING, LARGE], ids=["plain", "compressed"])
-def test_standard_input_is_a_pipe(path: Path) -> None:
-    """Standard input may be a pipe, gzip-compressed or not. ``python -m scapy_mpa`` gives the
-    same as for the file."""
-    done = process("dissect", "--json", "-", input=path.read_bytes())
-    wanted = run("dissect", "--json", path).stdout
-    assert done.stdout.decode() == wanted.replace(json.dumps(str(path)), '"standard input"')
-    assert (done.stderr, done.returncode) == (b"", 0)
 
 
 @on_linux
@@ -53,6 +39,7 @@ def test_a_live_capture_is_read_at_once(
 
 
 CLOSED = "scapy-mpa: standard output was closed"
+LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
 
 
 @posix

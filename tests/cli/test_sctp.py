@@ -131,6 +131,7 @@ def test_draft_peer_connect_8_forced() -> None:
     assert forced["errors"] == assumed["errors"] == 0
     tree = run("dissect", "-V", "--dialect", draft, path).stdout
     assert "RTR by zero-length Write" in tree and "peer-to-peer" not in tree
+    assert "RTR by zero-length Send" in run("dissect", "-V", path).stdout
     assert "RTR by Write" in run("dissect", "--dialect", draft, path).stdout
 
 
