@@ -20,7 +20,7 @@ from tests.stream.feed import expected, feed_truth, fpdus, reported
 from tests.stream.talk import REQUEST, STREAM, ULPDUS, Talk, ends, received, started, whole
 from tests.truth import impair, messages, mpastream
 from tests.truth.cases import case
-from tests.truth.impair import SYN, Segment
+from tests.truth.impair import ACK, RST, SYN, Segment
 
 SECOND = 1_000_000_000
 
@@ -72,6 +72,18 @@ def test_octets_that_wait_for_the_reply() -> None:
     talk.say(0, REQUEST)
     seq = talk.say(0, STREAM[:190], size=100)
     check_the_gap(talk, 500, seq, 190)
+
+
+def test_a_copied_syn_after_a_limit() -> None:
+    """It does not move the end of its direction back: a RST at that end still counts."""
+    talk = started()
+    talk.say(0, STREAM[:190])
+    talk.miss(1, STREAM)
+    talk.segments.append(talk.segments[0])
+    talk.say(0, flags=RST | ACK)
+    events = feed_truth(talk.segments, Limits(octets_per_half=1))
+    found = [(each.length, each.reason) for each in events if isinstance(each, GapFound)]
+    assert found == [(190, "limit"), (len(STREAM), "connection ended")]
 
 
 @given(
