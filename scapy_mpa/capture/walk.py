@@ -88,6 +88,7 @@ def _frames(
     """
     flows, segment_of = followed.flows, followed.decoder.segment
     rows, take = flows.shared.rows, flows.take
+    find, owner = flows.directions.get, flows.owner
     read = 0
     for frame in capture.raw_frames:
         number, time_ns, _, captured, _, _ = frame
@@ -100,7 +101,23 @@ def _frames(
         clock.newest = capture.frames = number
         segment = segment_of(frame)
         if segment is not None:
-            segment = take(segment)
+            flow, seq, ack, flags, octets, length, _, _, network = segment
+            direction = find(flow)
+            is_taken = False
+            if (
+                direction is not None
+                and flags & NOT_PSH == ACK
+                and len(octets) == length
+                and owner(flow, b"") == network
+            ):
+                try:
+                    is_taken = direction.receive(seq, ack, octets, number, time_ns)
+                except Exception as error:
+                    # A fault of this program costs its connection and no other.
+                    flows.fail(segment, error)
+                    is_taken = True
+            if not is_taken:
+                segment = take(segment)
             if seen is not None:
                 seen(segment)
         read += len(captured)
@@ -163,7 +180,7 @@ def _take(
                     ):
                         continue
                 except Exception as error:
-                    # A fault of this program costs its connection and no other.
+                    # As in _frames.
                     fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
                     flows.fail(fault, error)
                     continue

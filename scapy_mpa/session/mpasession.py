@@ -41,10 +41,10 @@ from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.packets import Packets
 from scapy_mpa.session.sockets import receiver, set_first_layer
-from scapy_mpa.stream.clock import Clock
+from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits, limits_of
-from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.sctp_packet import ChunkType
@@ -181,25 +181,40 @@ class Recovery:
         Return the packets that it completed, and True if the frame itself may be shown as well.
         False: its TCP payload belongs to MPA, and is or will be part of such packets.
         """
-        clock = self.clock
+        clock, number = self.clock, frame.number
         if not clock.newest:
             clock.begin_ns = frame.time_ns
-        clock.note(frame.number, frame.time_ns)
+        if number >= clock.room:
+            clock.make_room(number)
+        clock.times[number % REMEMBERED] = frame.time_ns
+        clock.newest = number
         segment = self._decoder.segment(frame)
         if segment is None:
             return self._of_packet(*self._sctp.pop(), frame) if self._sctp else ([], True)
         flows = self._flows
-        segment = flows.take(segment)
+        flow, seq, ack, flags, octets, length, number, time_ns, network = segment
+        direction = flows.directions.get(flow)
+        is_plain = flags & NOT_PSH == ACK and len(octets) == length
+        is_plain = is_plain and flows.owner(flow, b"") == network
+        try:
+            if not (
+                direction and is_plain and direction.receive(seq, ack, octets, number, time_ns)
+            ):
+                segment = flows.take(segment)
+                flow = segment.flow
+        except Exception as error:
+            # A fault of this program costs its connection and no other.
+            flows.fail(segment, error)
         frame = self._decoder.whole or frame
-        if segment.length:
+        if length:
             self.packets.keep(frame, segment)
         packets = self.packets.of(flows.events(), frame) if flows.shared.rows else []
-        if packets or not segment.length:
+        if packets or not length:
             return packets, not packets
-        carries_mpa = flows.carries_mpa(segment.flow)
+        carries_mpa = flows.carries_mpa(flow)
         if carries_mpa is None:
             # The octets belong to a connection that has ended.
-            self.packets.last.pop(segment.flow, None)
+            self.packets.last.pop(flow, None)
         return packets, not carries_mpa
 
     def _of_packet(
