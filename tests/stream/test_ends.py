@@ -161,3 +161,18 @@ def test_terminate_of_one_of_equal_messages(received: int, straight: bool) -> No
     (found,) = ends(conversation.frames([*segments[:-1], terminate]), straight=straight)
     place = f", seq {writes[received - 1].seq} in frame {len(segments) - 4 + received}"
     assert found.text.endswith(place)
+
+
+@pytest.mark.parametrize("straight", [True, False])
+def test_frame_of_a_terminate_after_a_hole(straight: bool) -> None:
+    """It is the frame that brought the Terminate, though it is found later."""
+    conversation = talk(ack_every=0)
+    conversation.responder.send(b"not captured")
+    conversation.responder.terminate(1, 1, 0)
+    segments = conversation.segments()
+    del segments[-2]
+    at = len(segments)
+    conversation.close()
+    frames = conversation.frames([*segments, *conversation.segments()[at + 1 :]])
+    (found,) = ends(frames, straight=straight)
+    assert (found.cause, found.frame) == ("terminate", at)

@@ -371,7 +371,8 @@ class Connection:
         self.common.emit(event)
         if self.terminated is None and len(ulpdu) >= UNTAGGED_LENGTH and is_terminate(ulpdu):
             by_responder = startup.initiator == 1 - half.direction
-            self.terminated = closer_of(half, ulpdu, by_responder=by_responder)
+            frame = max(event.frames)
+            self.terminated = closer_of(half, ulpdu, frame, by_responder=by_responder)
 
     def report(self, breach: Breach | None) -> None:
         """Report a broken rule of startup, if there is one."""

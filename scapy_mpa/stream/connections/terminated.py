@@ -12,11 +12,14 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH
 from scapy_mpa.wire.terminate import Terminate, parse_terminate
 
 
-def closer_of(half: HalfConnection, ulpdu: bytes, *, by_responder: bool) -> Closer | None:
+def closer_of(
+    half: HalfConnection, ulpdu: bytes, frame: int, *, by_responder: bool
+) -> Closer | None:
     """Return who ends a connection with a Terminate, and why; None if the Terminate is malformed.
 
     :param half: the direction that carries the Terminate.
     :param ulpdu: the ULPDU of the Terminate.
+    :param frame: the last frame that brought it.
     """
     try:
         found = parse_terminate(ulpdu[UNTAGGED_LENGTH:], by_responder=by_responder)
@@ -25,7 +28,7 @@ def closer_of(half: HalfConnection, ulpdu: bytes, *, by_responder: bool) -> Clos
     text = found.text
     if found.complaint:
         text += f", of the {found.complaint}{_place_of(found, half)}"
-    return Closer(half.direction, half.owner.frame, text)
+    return Closer(half.direction, frame, text)
 
 
 def _place_of(terminate: Terminate, half: HalfConnection) -> str:
