@@ -97,7 +97,7 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
     if connection.short_stays > _SHORT_STAYS:
         connection.resume_at = connection.segments + _SHORT_STAY
     startup = connection.startup
-    startup.is_silent = startup.is_silent and any(direction.awaits_fpdu for direction in directions)
+    startup.is_silent = any(direction.awaits_fpdu for direction in directions)
     for direction in directions:
         half = _half(direction)
         half.count_copies(direction.copies, direction.copied_octets)

@@ -8,7 +8,7 @@ octets follow:
 * ``f`` an FPDU, ``b`` one with a bad CRC, ``t`` a Terminate, ``(`` and ``)`` the halves of an FPDU
 * ``S`` all FPDUs of ``tests.stream.startup``
 * ``w`` words in streaming mode, ``q`` and ``a`` the first half of a Request and of a Reply
-* ``F`` the FIN, ``X`` a RST; none: an acknowledgement
+* ``F`` the FIN, ``X`` a RST, ``Y`` a RST with text; none: an acknowledgement
 
 A test may give other octets, and other letters.  With ``-`` a word is not captured, with ``+2`` it
 is captured two segments later, and with ``/9`` only up to octet 9.  Each segment acknowledges all
@@ -45,6 +45,7 @@ OCTETS: Mapping[str, Octets] = {
     "q": request()[:11],
     "a": reply()[:18],
     "w": b"let us talk\r\n",
+    "Y": b"go away",
 }
 KEY = re.compile(rb"MPA ID R(eq|ep|tr|tR) Frame")
 HEADER = 20
@@ -111,7 +112,7 @@ class Scene(Talk):
                 continue
             if is_captured:
                 self._note(direction, pieces, int(left) if left else None)
-            flags = {"F": FIN | ACK, "X": RST | ACK}.get(sent[-1], PSH | ACK)
+            flags = {"F": FIN | ACK, "X": RST | ACK, "Y": RST | ACK}.get(sent[-1], PSH | ACK)
             self.say(direction, octets, flags=flags, size=size, captured=is_captured)
             if "!" in word:
                 self.segments[-1] = self.segments[-1]._replace(ack=had[direction] % 2**32)

@@ -167,7 +167,12 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <A >d >f <f >F <F", [Wrong(2, ErrorCode.CRC_MISMATCH, BAD_CRC)]),
     (">I <B >v <f >f >F <F", []),
     (">I <B >( <f >) >F <F", [Wrong(3, None, OF_4)]),
-    # The Responder's FIN counts as an octet, but is none.
+    # Text in a RST is not for MPA.
+    (">Q <A >Y", []),
+    (">Q <A <Y", []),
+    # A FIN counts as an octet, but is none.
+    (">Q <A >F <f <F", [Wrong(3, None, OF_4)]),
+    (">Q <A >F <! <f <F", [Wrong(4, None, OF_4)]),
     (">Q <A <F >S <!", []),
     (">Q <A <-F >S <!", []),
     # -- no answer to the Request: earlier octets are no answer
@@ -244,7 +249,7 @@ def test_reports_of_a_startup(words: str, wrong: list[Wrong]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "wrong"), [row for row in STARTUPS if not set(row[0]) & set("!+-/.lp")]
+    ("words", "wrong"), [row for row in STARTUPS if not set(row[0]) & set("!+-/.lpY")]
 )
 def test_a_startup_in_segments_of_one_octet(words: str, wrong: list[Wrong]) -> None:
     """In segments of one octet the same is found, with the same broken clauses."""

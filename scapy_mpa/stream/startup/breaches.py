@@ -127,6 +127,9 @@ def of_early_responder(startup: StartupPhase, segment: Segment) -> Breach | None
     fpdus_at = startup.fpdus_from(initiator)
     reply_end = responder.framing.origin
     received = unwrap(segment.ack, fpdus_at)
+    if initiator.fin is not None:
+        # A FIN counts as an octet, but is none.
+        received = min(received, initiator.fin)
     if received > fpdus_at - startup.saw_rtr and (
         received <= fpdus_at
         or rtr_may_follow(*startup.declared)
