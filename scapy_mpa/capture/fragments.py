@@ -33,6 +33,8 @@ class _Pieces:
         """Fragments by offset."""
         self.offsets: list[int] = []
         """Offsets in ascending order."""
+        self.frames = 0
+        """Frames with these fragments, and with equal copies."""
         self.octets = 0
         self.total: int | None = None
         """Octets of the packet; known from its last fragment."""
@@ -66,8 +68,8 @@ class Fragments:
     def take(self, frame: Frame, headers: Headers) -> tuple[Frame, int] | None:
         """Take the fragment of a frame.
 
-        :return: a frame with the whole packet, and the number of its fragments.  None: fragments
-            are still missing.
+        :return: a frame with the whole packet, and the number of frames that had its fragments.
+            None: fragments are still missing.
         :raises NotFollowedError: the fragment is cut or damaged, or overlaps another one.
         """
         fragment = headers.fragment
@@ -81,6 +83,7 @@ class Fragments:
         key = headers.network + fragment.identity
         packet = self._packet(key, frame.time_ns)
         known = packet.pieces.get(offset)
+        packet.frames += 1
         if known is not None and _octets_of(known) == _octets_of((frame, headers)):
             return None
         if packet.is_refused or packet.overlaps(offset, end):
@@ -98,7 +101,7 @@ class Fragments:
             packet.total = end
         if packet.octets == packet.total:
             self._remove(key)
-            return _whole(packet, frame), len(packet.pieces)
+            return _whole(packet, frame), packet.frames
         return None
 
     def _packet(self, key: bytes, time_ns: int) -> _Pieces:
