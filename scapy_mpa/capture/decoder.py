@@ -113,11 +113,8 @@ class Decoder:
                 if begin + unpack(octets, length_at)[0] < end:
                     break
             else:
-                # The same as Segment(...), without the call of its __new__ in Python.
-                return tuple.__new__(
-                    Segment,
-                    (flow, seq, ack, flags, octets[at:end], end - at, number, time_ns, network),
-                )
+                payload = octets[at:end]
+                return Segment(flow, seq, ack, flags, payload, end - at, number, time_ns, network)
         return self._read(frame)
 
     def _read(self, frame: Frame) -> Segment | None:

@@ -120,7 +120,6 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
     """
     record, unit, link_type, fcs, minor = header
     size, unpack = record.size, record.unpack_from
-    make = tuple.__new__
     frames: list[Frame] = []
     number = 0
 
@@ -140,8 +139,7 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
                 octets, original = without_fcs(octets, original, fcs)
             number += 1
             time_ns = seconds * SECOND + fraction * unit
-            # The same as Frame(...), without the call of its __new__ in Python.
-            frames.append(make(Frame, (number, time_ns, link_type, octets, original, None)))
+            frames.append(Frame(number, time_ns, link_type, octets, original, None))
             at = end
         return at, size
 

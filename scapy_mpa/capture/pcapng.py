@@ -210,10 +210,7 @@ class _Reader:
             fcs = self._fcs_of_packet(window[padded:end]) or fcs
         if fcs:
             octets, original = without_fcs(octets, original, fcs)
-        # The same as Frame(...), without the call of its __new__ in Python.
-        return tuple.__new__(
-            Frame, (number, time_ns, interface.link_type, octets, original, interface.name)
-        )
+        return Frame(number, time_ns, interface.link_type, octets, original, interface.name)
 
     def _fcs_of_packet(self, octets: bytes) -> int:
         """Return the FCS length in a packet's options, in octets; 0 if it is not given."""

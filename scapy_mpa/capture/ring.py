@@ -121,12 +121,11 @@ class Ring(Capture):
         """Yield the frames of all files, up to the first file that does not continue the ring."""
         frames: Iterable[Frame] = self._parts[0]
         number = latest_ns = 0
-        make = tuple.__new__
         for name in (*following, None):
             for frame in frames:
                 number += 1
                 latest_ns = frame.time_ns
-                yield make(Frame, (number, *frame[1:]))
+                yield Frame(number, *frame[1:])
             if name is None:
                 return
             self.close()
