@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic
@@ -14,14 +15,7 @@ from scapy_mpa.cli.status import SIGINT, Stopped, complain
 from scapy_mpa.wire.shown import shown
 
 if TYPE_CHECKING:
-    import signal
-
     from scapy_mpa.capture import Capture
-else:
-    # A command must start soon.  ``signal`` makes enumerations of all its names, which takes longer
-    # than all the work here.
-    import _signal as signal
-
 
 NEVER: Final = float("inf")
 
