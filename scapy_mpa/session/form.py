@@ -12,7 +12,7 @@ A layer with any other state has no form, and Scapy dissects it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import MemberDescriptorType
 from typing import Any, Final
 
@@ -51,6 +51,9 @@ _OWN: Final = (
     "raw_packet_cache",
     "underlayer",
 )
+_MOST_SHAPES: Final = 256
+"""A network has a few for each pair of link addresses, and a ULP a few; a hostile capture may have
+more."""
 _CONSTANTS: Final = (type(None), int, float, str, bytes)
 
 
@@ -176,6 +179,27 @@ class _BlankFlags(FlagValue):
 
 _NOTHING: Final = NoPayload()
 _new: Final = object.__new__
+
+
+class Shapes(dict[Any, Any]):
+    """The forms of the layers of packets, by what packets of one shape have in common.
+
+    None: packets of this shape cannot be copied.
+    """
+
+    def learn(
+        self, key: object, sample: Packet, shape: Any, make: Callable[[Any], Packet | None]
+    ) -> None:
+        """Note the shape of a packet that Scapy dissected.
+
+        :param shape: the forms of its layers, None if they cannot be copied.
+        :param make: makes the same packet from these forms.
+        """
+        if len(self) >= _MOST_SHAPES:
+            self.clear()
+        made = None if shape is None else make(shape)
+        # Else this version of Scapy differs from what this module assumes.
+        self[key] = shape if made is not None and are_alike(sample, made) else None
 
 
 def stack(lower: Packet, upper: Packet) -> None:

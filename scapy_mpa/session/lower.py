@@ -24,7 +24,7 @@ from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.headers import IPV4
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
-from scapy_mpa.session.form import Form, are_alike, bindings_use, put
+from scapy_mpa.session.form import Form, Shapes, bindings_use, put
 
 _IPV4: Final = Struct(">HHHHBBH4s4sHHIIHHHH")
 """Version, header length and TOS; length, ID, flags with offset, TTL, protocol, checksum,
@@ -50,9 +50,6 @@ _NUMBERS: Final = {
     IPv6: frozenset({"fl", "plen", "src", "dst"}),
 }
 """Fields that are no part of a shape; they must not choose the layer above."""
-
-_MOST_SHAPES: Final = 256
-"""A network has a few for each pair of link addresses; a hostile capture may have more."""
 
 _Key: TypeAlias = tuple[Any, ...]
 
@@ -83,7 +80,7 @@ class LowerLayers:
     def __init__(self, dissect: Callable[[Frame], Packet], *, whole: bool) -> None:
         self._dissect = dissect
         self._whole = whole
-        self._shapes: dict[_Key, _Shape | None] = {}
+        self._shapes = Shapes()
 
     def of(self, frame: Frame) -> tuple[Packet, Packet | None]:
         """Return the packet of a frame, and its TCP layer."""
@@ -95,13 +92,8 @@ class LowerLayers:
                 return self._make(shape, headers)
         packet = self._dissect(frame)
         if read is not None and key not in self._shapes:
-            if len(self._shapes) >= _MOST_SHAPES:
-                self._shapes.clear()
             shape = _shape_of(packet, *headers[:2])
-            if shape is not None and not are_alike(packet, self._make(shape, headers)[0]):
-                # This version of Scapy differs from what this module assumes.
-                shape = None
-            self._shapes[key] = shape
+            self._shapes.learn(key, packet, shape, lambda shape: self._make(shape, headers)[0])
         return packet, packet.getlayer(TCP)
 
     def _read(self, frame: Frame) -> tuple[_Key, _Headers] | None:

@@ -15,7 +15,7 @@ from scapy.packet import NoPayload, Packet, Raw
 
 from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
 from scapy_mpa.layers.recovered import layer_of
-from scapy_mpa.session.form import Form, are_alike, bindings_use, put
+from scapy_mpa.session.form import Form, Shapes, bindings_use, put
 from scapy_mpa.session.provenance import Provenance, Recovered
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.ddp import TAGGED_FIELDS, TAGGED_LENGTH, UNTAGGED_FIELDS, ddp_header_length
@@ -25,9 +25,6 @@ _MARKER: Final = Struct(">HH")
 
 _NUMBERS: Final = frozenset({"stag", "to", "invalidate_stag", "qn", "msn", "mo"})
 """Fields of a DDP segment that are no part of a shape."""
-
-_MOST_SHAPES: Final = 256
-"""A ULP uses a few; hostile traffic may have more."""
 
 
 _Parts: TypeAlias = tuple[bytes, int | None, Layout, bytes, int, int]
@@ -48,7 +45,7 @@ class UpperLayers:
     """Makes packets of recovered FPDUs."""
 
     def __init__(self) -> None:
-        self._shapes: dict[tuple[bytes, bool, bool], _Shape | None] = {}
+        self._shapes = Shapes()
         # The bindings of the layers below a message.  Scapy replaces a list to change it.
         self._bound: tuple[object, ...] = ()
         self._marker = Form(MPAMarker(bytes(MARKER_LENGTH), _internal=1))
@@ -80,12 +77,9 @@ class UpperLayers:
                 return fpdu
         fpdu = dissected(event)
         if key not in self._shapes:
-            if len(self._shapes) >= _MOST_SHAPES:
-                self._shapes.clear()
+            note = fpdu.fields["provenance"]
             shape = _shape_of(fpdu)
-            made = shape and self._make(shape, parts, fpdu.fields["provenance"])
-            # None if this version of Scapy differs from what this module assumes.
-            self._shapes[key] = shape if made and are_alike(fpdu, made) else None
+            self._shapes.learn(key, fpdu, shape, lambda shape: self._make(shape, parts, note))
         return fpdu
 
     def _make(self, shape: _Shape, parts: _Parts, note: Any) -> FPDU | None:

@@ -23,7 +23,7 @@ from scapy.utils import PcapNgReader, PcapReader, RawPcapNgReader, RawPcapReader
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import FPDU, DDPUntagged, RDMAPSend
-from scapy_mpa.session import MPASession, Provenance, lower, packets, rdmpa, upper
+from scapy_mpa.session import MPASession, Provenance, form, lower, packets, rdmpa, upper
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
@@ -170,7 +170,7 @@ def test_another_scapy(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         assert_alike(found, wanted)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "are_alike", lambda *_: False)
+        patch.setattr(form, "are_alike", lambda *_: False)
         check()
     original = module.Form
     with monkeypatch.context() as patch:
