@@ -25,7 +25,6 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.wire.dialect import (
     BY_REVISION,
-    LARGEST_PD_LENGTH,
     Dialect,
     extension_length,
     largest_pd_length,
@@ -159,13 +158,11 @@ class StartupFrame(NamedTuple):
     def problems(self) -> list[str]:
         """Return why a receiver must not accept this frame; empty if it may (RFC 5044 7.1.2)."""
         found = []
-        # Tested first for speed: no dialect has a lower limit, and there may be many frames.
-        if self.pd_length > LARGEST_PD_LENGTH:
-            largest = largest_pd_length(self.revision)
-            if self.pd_length > largest:
-                found.append(
-                    f"PD_Length {self.pd_length} exceeds {largest} (RFC 5044 7.1.1, 7.1.2 rule 9)"
-                )
+        largest = largest_pd_length(self.revision)
+        if self.pd_length > largest:
+            found.append(
+                f"PD_Length {self.pd_length} exceeds {largest} (RFC 5044 7.1.1, 7.1.2 rule 9)"
+            )
         if self.kind is StartupKind.RTR:
             if self.revision != 1:
                 found.append(f"revision {self.revision} of an Rtr Frame is not 1 ({_PROPOSAL} 1)")
