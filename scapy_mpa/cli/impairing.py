@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from scapy_mpa.cli.options import with_options
 
 if TYPE_CHECKING:
     from scapy_mpa.craft.conversation import Conversation
@@ -91,46 +92,42 @@ def _rate(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
     return share
 
 
-_OPTIONS: Final = (
-    click.option("--wrap", is_flag=True, help="Have sequence numbers pass 2^32 in mid-stream."),
-    click.option(
-        "--segment",
-        metavar="tiny|super|N",
-        callback=_size,
-        help="Cut each side's stream into segments of 1 to 8 octets, of up to 64 KiB, or of N.",
-    ),
-    *(
-        click.option(
-            _option(name),
-            metavar="[RATE]",
-            is_flag=False,
-            flag_value=usual,
-            callback=_rate,
-            help=f"{what}  RATE is 1% or 0.01; without it, {usual}.",
-        )
+_OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "wrap": {"is_flag": True, "help": "Have sequence numbers pass 2^32 in mid-stream."},
+    "segment": {
+        "metavar": "tiny|super|N",
+        "callback": _size,
+        "help": "Cut each side's stream into segments of 1 to 8 octets, of up to 64 KiB, or of N.",
+    },
+    **{
+        name: {
+            "metavar": "[RATE]",
+            "is_flag": False,
+            "flag_value": usual,
+            "callback": _rate,
+            "help": f"{what}  RATE is 1% or 0.01; without it, {usual}.",
+        }
         for name, usual, what, _, _ in _SHARES
-    ),
-    click.option("--cut-startup", is_flag=True, help="Begin the capture after the startup frames."),
-    click.option(
-        "--skip",
-        type=click.IntRange(min=0),
-        metavar="N",
-        default=0,
-        help="Begin the capture after the first N segments of each connection.",
-    ),
-    click.option(
-        "--snap",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Cut each frame to N octets, but keep all headers up to TCP.",
-    ),
+    },
+    "cut_startup": {"is_flag": True, "help": "Begin the capture after the startup frames."},
+    "skip": {
+        "type": click.IntRange(min=0),
+        "metavar": "N",
+        "default": 0,
+        "help": "Begin the capture after the first N segments of each connection.",
+    },
+    "snap": {
+        "type": click.IntRange(min=1),
+        "metavar": "N",
+        "help": "Cut each frame to N octets, but keep all headers up to TCP.",
+    },
+}
+"""By name, the arguments of each option for click."""
+
+impairment_options: Final = with_options(
+    *(click.option(_option(name), **how) for name, how in _OPTIONS.items())
 )
-_NAMES: Final = ("wrap", "segment", *(each[0] for each in _SHARES), "cut_startup", "skip", "snap")
-
-
-def impairment_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options whose values :func:`impairments` takes."""
-    return functools.reduce(lambda inner, option: option(inner), _OPTIONS[::-1], command)
+"""Gives a command the options whose values :func:`impairments` takes."""
 
 
 def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> list[Impairment]:
@@ -168,6 +165,6 @@ def options_text(impairing: Mapping[str, Any]) -> str:
     """Return the options that do not have their default values, as on the command line."""
     return " ".join(
         _option(name) if impairing[name] is True else f"{_option(name)} {impairing[name]}"
-        for name in _NAMES
+        for name in _OPTIONS
         if impairing[name]
     )

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import click
 
 _Command: TypeAlias = Callable[..., None]
+_Decorator: TypeAlias = Callable[[_Command], _Command]
 
 _UNITS: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _SIZE: Final = re.compile(rf"([0-9]{{1,18}})({'|'.join(_UNITS)})?")
@@ -210,7 +211,18 @@ _LIMIT_OPTIONS: Final = (
 )
 
 
-def _reading(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+def with_options(*options: _Decorator) -> _Decorator:
+    """Return a decorator that gives a command options, in this order."""
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _reading(*options: _Decorator) -> _Decorator:
     """Return a decorator that gives a command options for reading captures.
 
     The command receives them as ``how``: keyword arguments of
@@ -220,13 +232,10 @@ def _reading(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _
 
     def decorate(command: _Command) -> _Command:
         @functools.wraps(command)
-        def with_options(**given: Any) -> None:
+        def with_how(**given: Any) -> None:
             command(how=_how(given), **given)
 
-        decorated: _Command = with_options
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
+        return with_options(*options)(with_how)
 
     return decorate
 
