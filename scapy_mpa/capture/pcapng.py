@@ -136,10 +136,9 @@ class _Reader:
 
     def _hold(self, at: int, count: int) -> int:
         """Move the window so that it holds ``count`` octets of a block; return where they begin."""
-        if at + count > len(self._source.window):
-            window, at = self._source.forward(at, count)
-            if at + count > len(window):
-                raise DamagedError("the file ends inside a block", self._block, UNFINISHED)
+        window, at = self._source.forward(at, count)
+        if at + count > len(window):
+            raise DamagedError("the file ends inside a block", self._block, UNFINISHED)
         return at
 
     def _skip(self, at: int, count: int) -> int:

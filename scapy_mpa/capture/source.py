@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The octets of a capture file, plain or compressed, in a window that only moves forward.
 
-So pipes can be read. The window takes one chunk of memory, or as much as the caller asks for.
+So pipes can be read. The window takes at most a chunk more memory than the caller asks for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMPRESSIONS: Final = (
 SUFFIXES: Final = frozenset(suffix for _, suffix, _ in COMPRESSIONS)
 _LONGEST_MAGIC: Final = 6
 
-_CHUNK: Final = 7 << 14
+_CHUNK: Final = 1 << 16
 """Octets of one read.  Large enough for few calls, and small enough for a processor's second cache.
 For a larger chunk, the C library takes memory from the system and returns it each time."""
 
@@ -60,10 +60,6 @@ class Source:
         self.compression: str | None = None
         """The name of the format that the file is compressed in."""
         self._chunks = self._read_chunks(file, may_read)
-        self._ahead = b""
-        """The chunk whose first octets end the window; empty if the window has all of it."""
-        self._shown = 0
-        """Number of octets of that chunk in the window."""
 
     def decompress(self) -> None:
         """If the first octets show compression, turn the window to the decompressed octets.
@@ -75,9 +71,9 @@ class Source:
             # Imported late: most files are not compressed, and a command must start soon.
             from scapy_mpa.capture.decompress import decompress
 
-            read = [self.window, self._ahead[self._shown :]]
-            self._chunks = decompress(self.compression, chain(read, self._chunks), _CHUNK)
-            self._turn(b"", 0)
+            compressed = chain((self.window,), self._chunks)
+            self._chunks = decompress(self.compression, compressed, _CHUNK)
+            self.window = b""
 
     def _read_chunks(self, file: BinaryIO, may_read: MayRead) -> Iterator[bytes]:
         read: Callable[[int], object] = getattr(file, "read1", file.read)
@@ -117,40 +113,18 @@ class Source:
         """Move the window forward to position ``at``; return it, and where that position is now.
 
         From there on the window holds ``count`` octets or more, fewer only at the end of the file.
-        Nearly every window is a chunk as it was read.  Only octets that lie in two chunks are
-        copied, into a window between the two.
 
         :raises DamagedError: reading failed, or the compressed data is damaged.
         """
-        rest = len(self.window) - at
-        begin = self._shown - rest
-        if self._ahead and begin >= 0:
-            self._turn(self._ahead, at - begin)
-            if len(self.window) - begin >= count:
-                return self.window, begin
-            at, rest = begin, len(self.window) - begin
-        window = bytearray(self.window[at:])
-        missing = count - rest
-        while missing > 0:
-            chunk, shown = self._ahead, self._shown
-            if not chunk:
-                chunk, shown = next(self._chunks, b""), 0
-                if not chunk:
-                    break
-                if missing == count and len(chunk) >= count:
-                    self._turn(chunk, at)
-                    return chunk, 0
+        if len(self.window) - at >= count:
+            return self.window, at
+        window = self.window[at:] + next(self._chunks, b"")
+        if len(window) < count:
             # Joined at once: a list of pieces of a few octets would take twenty times the memory.
-            window += chunk[shown : shown + missing]
-            shown += min(missing, len(chunk) - shown)
-            missing = count - len(window)
-            self._ahead, self._shown = (chunk, shown) if shown < len(chunk) else (b"", 0)
-        self.window = bytes(window)
+            joined = bytearray(window)
+            while len(joined) < count and (chunk := next(self._chunks, b"")):
+                joined += chunk
+            window = bytes(joined)
+        self.window = window
         self.base += at
-        return self.window, 0
-
-    def _turn(self, chunk: bytes, by: int) -> None:
-        """Make ``chunk`` the window; it begins ``by`` octets farther on."""
-        self.window = chunk
-        self.base += by
-        self._ahead, self._shown = b"", 0
+        return window, 0

@@ -36,10 +36,8 @@ _WHOLE_TCP: Final = 6
 _ROWS: Final = 512
 """Results are handed out when there are so many rows."""
 _OCTETS: Final = 1 << 20
-_WINDOWS: Final = 2
-"""Results are also handed out after so many octets of frames, or windows of a file.  So they take
-little memory, and progress can be shown.  Every second window holds only one frame, which lies in
-two chunks of the file."""
+"""Results are also handed out after so many octets of frames, or a window of a file.  So they take
+little memory, and progress can be shown."""
 
 
 def walk(
@@ -60,17 +58,13 @@ def walk(
     :param live: hand out results at once, not in large batches.
     :param seen: called with each segment after the flows received it.
     """
-    header, most = capture.pcap, 1 if live else _ROWS
-    link_types = followed.decoder.link_types
+    header, link_types = capture.pcap, followed.decoder.link_types
     try:
         if header is None or not header.is_usual or seen or ETHERNET in link_types:
-            yield from _frames(capture, followed, clock, most, seen)
+            yield from _frames(capture, followed, clock, 1 if live else _ROWS, seen)
         else:
             take = partial(_take, capture, header, followed, clock)
-            rows = followed.flows.shared.rows
-            for window, _ in enumerate(pcap_windows(capture.source, header, take), 1):
-                if len(rows) >= most or not window % _WINDOWS:
-                    yield
+            yield from pcap_windows(capture.source, header, take)
     except DamagedError as error:
         capture.stop(error)
 
