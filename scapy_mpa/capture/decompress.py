@@ -15,10 +15,6 @@ from typing import Any, Final
 
 from scapy_mpa.capture.damage import UNFINISHED, DamagedError
 
-_PART: Final = 1 << 15
-"""Octets decompressed in one step.  Each member copies the rest of them, which must not be costly
-in a file of many tiny members."""
-
 _LOG_MEMORY: Final = 27
 """Binary logarithm of the octets that a decompressor may use: as many as ``zstd --long`` needs,
 and nearly twice as many as ``xz -9``."""
@@ -89,7 +85,7 @@ def _decompressed(
     members = new()
     twin = None if members.can_be_copied else new()
     done = 0
-    for part in _parts(chunks):
+    for part in chunks:
         spare = twin or members.copy()
         given = 0
         try:
@@ -105,12 +101,6 @@ def _decompressed(
         done += len(part)
     if not members.are_whole:
         raise DamagedError(f"the {name} data ends early", done, UNFINISHED, in_compressed=True)
-
-
-def _parts(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    for chunk in chunks:
-        for at in range(0, len(chunk), _PART):
-            yield chunk[at : at + _PART]
 
 
 class _Members:
