@@ -51,9 +51,6 @@ class OwningConnection(Protocol):
     """The connection of a direction, ordinary or handed over by recovery."""
 
     identity: ConnectionId
-    frame: int
-    """The frame that brought its last segment."""
-    time_ns: int
     times: Timed
 
     def carries_mpa(self, flow: bytes) -> bool:
@@ -131,6 +128,7 @@ class Direction:
         "shapes",
         "shared",
         "startup",
+        "times",
         "unproven",
     )
 
@@ -149,6 +147,7 @@ class Direction:
     ) -> None:
         self.shared = shared
         self.connection = connection
+        self.times = connection.times
         self.index = index
         self.half = half
         self.shapes = shapes
@@ -218,8 +217,7 @@ class Direction:
         """
         if seq != self.seq and (seq - self.seq + _NEAR) & SEQUENCE_MASK > 2 * _NEAR:
             return False
-        connection = self.connection
-        times = connection.times
+        times = self.times
         # A segment long after the last progress may end a stall.
         stalled = self._stalled(time_ns) if time_ns >= times.late_ns else 0
         if ack != self.ack:
@@ -266,15 +264,15 @@ class Direction:
                     times.end_stall(frame, time_ns, stalled)
                 times.note_progress(time_ns)
         self.segments += 1
-        connection.frame = frame
-        connection.time_ns = time_ns
+        times.frame = frame
+        times.time_ns = time_ns
         if octets and not (self.can_read_next or self.reads_no_fpdus):
             self._prepare_next()
         return True
 
     def _stalled(self, time_ns: int) -> int:
         """Return the ``unacknowledged`` directions if this segment may end a stall; else 0."""
-        times = self.connection.times
+        times = self.times
         if times.is_opening and not self.index:
             times.end_handshake(time_ns)
         return self.unacknowledged if times.is_late(time_ns) else 0

@@ -135,7 +135,6 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
             fault = error, segment
             break
     connection.common = common
-    connection.frame, connection.time_ns = ordinary.frame, ordinary.time_ns
     connection.times = ordinary.times
     if fault is not None:
         connection.fail(*fault)

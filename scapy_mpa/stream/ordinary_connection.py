@@ -56,7 +56,6 @@ class OrdinaryConnection:
 
     __slots__ = (
         "closer",
-        "frame",
         "identity",
         "initiator",
         "lingers",
@@ -64,7 +63,6 @@ class OrdinaryConnection:
         "reset",
         "responder",
         "reverse",
-        "time_ns",
         "times",
     )
 
@@ -74,9 +72,6 @@ class OrdinaryConnection:
         self.identity = identity
         self.reverse = reverse
         """The flow of direction 1: the same object in all tables."""
-        self.frame = segment.frame
-        """The frame of the last segment."""
-        self.time_ns = segment.time_ns
         self.times = Timed(segment)
         self.negotiating: Negotiating | None = None
         """Set by the Reply, if the Request has revision 2."""
@@ -124,8 +119,7 @@ class OrdinaryConnection:
     def _count_segment(self, direction: Direction, segment: Segment) -> None:
         """Count a segment, and note its frame and time."""
         direction.segments += 1
-        self.frame = segment.frame
-        self.time_ns = segment.time_ns
+        self.times.note_segment(segment)
 
     def _take_syn_ack(self, segment: Segment) -> bool:
         """Take the SYN,ACK; return False if the segment is something else."""
@@ -141,8 +135,7 @@ class OrdinaryConnection:
         initiator.peer, responder.peer = responder, initiator
         # The Initiator has not acknowledged this SYN yet.
         initiator.ack = segment.seq
-        self.frame = segment.frame
-        self.time_ns = segment.time_ns
+        self.times.note_segment(segment)
         return True
 
     def take_octets(
@@ -347,8 +340,8 @@ class OrdinaryConnection:
         self, direction: Direction, flags: int, position: int, ack: int, octets: bytes = b""
     ) -> Segment:
         flow = self.reverse if direction.index else self.identity.flow
-        seq, ack = sequence_number(position), sequence_number(ack)
-        return Segment(flow, seq, ack, flags, octets, len(octets), direction.frame, self.time_ns)
+        seq, ack, time_ns = sequence_number(position), sequence_number(ack), self.times.time_ns
+        return Segment(flow, seq, ack, flags, octets, len(octets), direction.frame, time_ns)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -372,12 +365,12 @@ class OrdinaryConnection:
         assert agreed is not None
         endpoints = self.identity.endpoints
         ending = ending or self._ending()
-        reset = self.reset
+        reset, times = self.reset, self.times
         return ConnectionEnded(
             connection=self.identity,
             direction=0,
-            frame=self.frame,
-            time_ns=self.time_ns,
+            frame=times.frame,
+            time_ns=times.time_ns,
             initiator=endpoints[0],
             responder=endpoints[1],
             dialect=agreed.reply.dialect,
@@ -391,7 +384,7 @@ class OrdinaryConnection:
             negotiated=None if self.negotiating is None else self.negotiating.result(),
             end=end_of(
                 ending,
-                self.frame,
+                times.frame,
                 names_of(endpoints, 0),
                 reset=reset and Closer(int(reset.flow != self.identity.flow), reset.frame),
                 closer=self.closer,
@@ -399,7 +392,7 @@ class OrdinaryConnection:
                     each.index for each in self.directions if each.shape and not each.shape.last
                 ],
             ),
-            timing=self.times.timing(self.time_ns, initiator.unacknowledged),
+            timing=times.timing(initiator.unacknowledged),
         )
 
     def _ending(self) -> Ending:

@@ -109,7 +109,7 @@ class Recovery:
         self._forget_directions(known)
         self._table.linger_no_more(known)
         self._table.add(connection)
-        connection.frame, connection.time_ns = segment.frame, segment.time_ns
+        connection.times.note_segment(segment)
         connection.fail(error, segment)
 
     def _forget_directions(self, connection: AnyConnection) -> None:

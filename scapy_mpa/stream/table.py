@@ -122,7 +122,7 @@ class ConnectionTable:
         connection = self._settle(connection)
         tails = self._tails.get(connection) or connection.tails()
         self.linger_no_more(connection)
-        flow, last_ns = connection.identity.flow, connection.time_ns
+        flow, last_ns = connection.identity.flow, connection.times.time_ns
         self.past.add(flow, last_ns, connection.spans(), tails)
         if connection.is_over:
             ending = None
@@ -143,14 +143,14 @@ class ConnectionTable:
 
     def _sweep(self, time_ns: int) -> None:
         """Make room for a connection: end the idle ones, and the longest idle if necessary."""
-        live = sorted(self._by_flow.values(), key=lambda connection: connection.time_ns)
+        live = sorted(self._by_flow.values(), key=lambda connection: connection.times.time_ns)
         most = self._limits.connections
         # More than necessary, by an eighth of the limit: not every new connection needs a sweep.
         surplus = len(live) + 1 - most + most // 8 if len(live) >= most else 0
         # If clocks differ, a connection may seem idle for longer than it is, by that difference.
         idle_ns = self._limits.idle_seconds * SECOND + self.lingering.apart_ns
         for index, connection in enumerate(live):
-            is_idle = time_ns - connection.time_ns >= idle_ns
+            is_idle = time_ns - connection.times.time_ns >= idle_ns
             if not is_idle and index >= surplus:
                 break
             self.end(connection, "idle" if is_idle else "limit")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""When a connection began, how long its beginning took, and where it stalled.
+"""The times of a connection: how long its beginning took, where it stalled, its last segment.
 
 Progress is a new octet, or an acknowledgement of a new octet.  Copies and repeated
 acknowledgements are no progress.
@@ -32,14 +32,20 @@ class Timed:
         "_handshake_ns",
         "_request_ns",
         "_startup_ns",
+        "frame",
         "late_ns",
         "progress_ns",
         "stalls",
+        "time_ns",
     )
 
     def __init__(self, segment: Segment) -> None:
         self._first_frame = segment.frame
         self._first_ns = segment.time_ns
+        self.frame = segment.frame
+        """The frame of the last segment.  Events carry its number."""
+        self.time_ns = segment.time_ns
+        """Capture time of the last segment."""
         self._handshake_ns: int | None = None
         self._request_ns: int | None = None
         """Capture time of the Request; None again after the Reply that accepts it."""
@@ -53,6 +59,11 @@ class Timed:
         over."""
         self.stalls: tuple[int, int, int | None, int] = _NO_STALLS
         """The last four items of :class:`~scapy_mpa.stream.events.Timing`."""
+
+    def note_segment(self, segment: Segment) -> None:
+        """Note the frame and the time of a segment."""
+        self.frame = segment.frame
+        self.time_ns = segment.time_ns
 
     @property
     def is_opening(self) -> bool:
@@ -113,13 +124,12 @@ class Timed:
             longest, ended_by, stalled_longest = lasted, frame, stalled
         return count + 1, longest, ended_by, stalled_longest
 
-    def timing(self, time_ns: int, stalled: int) -> Timing:
+    def timing(self, stalled: int) -> Timing:
         """Return the times to report at the end.
 
-        :param time_ns: capture time of the last segment.
         :param stalled: the directions whose octets wait, as for :meth:`end_stall`.
         """
-        stalls = self._stalls(None, time_ns, stalled)
+        stalls = self._stalls(None, self.time_ns, stalled)
         return Timing(
             self._first_frame, self._first_ns, self._handshake_ns, self._startup_ns, *stalls
         )

@@ -63,7 +63,6 @@ class Connection:
         "common",
         "errors",
         "failed",
-        "frame",
         "halves",
         "identity",
         "is_ordinary",
@@ -78,7 +77,6 @@ class Connection:
         "short_stays",
         "startup",
         "terminated",
-        "time_ns",
         "times",
     )
 
@@ -91,9 +89,6 @@ class Connection:
     ) -> None:
         self.identity = identity
         self.common = common
-        self.frame = segment.frame
-        """The frame of the last segment.  Events carry its number."""
-        self.time_ns = segment.time_ns
         self.times = Timed(segment)
         self.reverse = reverse_flow(identity.flow)
         """The flow of direction 1.  All tables share this object."""
@@ -144,8 +139,7 @@ class Connection:
     def receive(self, segment: Segment) -> None:
         """Take a segment of this connection."""
         self.segments += 1
-        self.frame = segment.frame
-        self.time_ns = segment.time_ns
+        self.times.note_segment(segment)
         if self.failed:
             return
         flags = segment.flags
@@ -315,7 +309,7 @@ class Connection:
             self._report_startup(half, found, frames)
             for breach in breaches.of_frame(self.startup, half, found, step):
                 self.report(breach)
-        time_ns = self.time_ns if self.frame in frames else None
+        time_ns = self.times.time_ns if self.times.frame in frames else None
         if step is Step.ACCEPT:
             self.times.end_startup(time_ns)
         elif step in (Step.REQUEST, Step.REQUEST_AGAIN):
@@ -532,13 +526,13 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
     if other_framing is not None:
         initiator, last = other_framing.initiator, None
     first, second = connection.halves
-    endpoints = connection.identity.endpoints
+    times, endpoints = connection.times, connection.identity.endpoints
     is_rejected = startup.state is StartupState.REJECTED
     return ConnectionEnded(
         connection=connection.identity,
         direction=initiator or 0,
-        frame=connection.frame,
-        time_ns=connection.time_ns,
+        frame=times.frame,
+        time_ns=times.time_ns,
         initiator=None if initiator is None else endpoints[initiator],
         responder=None if initiator is None else endpoints[1 - initiator],
         dialect=startup.dialect if other_framing is None else other_framing.dialect,
@@ -552,7 +546,7 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
         negotiated=None if startup.negotiating is None else startup.negotiating.result(),
         end=end_of(
             ending,
-            connection.frame,
+            times.frame,
             names_of(endpoints, initiator),
             terminated=connection.terminated,
             rejected=connection.rejected_in if is_rejected else None,
@@ -560,5 +554,5 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
             closer=connection.closer,
             within=[half.direction for half in connection.halves if is_within_message(half)],
         ),
-        timing=connection.times.timing(connection.time_ns, connection.unacknowledged),
+        timing=times.timing(connection.unacknowledged),
     )

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.other import OtherFraming
     from scapy_mpa.stream.halves.reader import FrameReader, Reader
     from scapy_mpa.stream.purse import Purse
+    from scapy_mpa.stream.timed import Timed
 
 
 class Owner(Protocol):
@@ -53,10 +54,8 @@ class Owner(Protocol):
     """Number and flow."""
     segments: int
     """Segments received so far."""
-    frame: int
-    """Number of the frame that brought the last segment."""
-    time_ns: int
-    """When that frame was captured, in nanoseconds since the epoch."""
+    times: Timed
+    """With the frame that brought the last segment, and when it was captured."""
     errors: int
     """Errors reported so far."""
     lingers: bool
@@ -282,7 +281,7 @@ class HalfConnection:
         """
         owner = self.owner
         seq = sequence_number(position)
-        return owner.identity, self.direction, owner.frame, owner.time_ns, seq
+        return owner.identity, self.direction, owner.times.frame, owner.times.time_ns, seq
 
     def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
         """Count an FPDU and report it."""
