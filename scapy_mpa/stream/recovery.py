@@ -136,7 +136,7 @@ class Recovery:
             if not segment.length and not segment.flags & SYN:
                 # It has no octets and opens no connection: a late segment of one that is over.
                 return
-            if table.past.spans(segment) or table.past.begins(segment):
+            if table.is_past(segment):
                 self.late_copies += 1
                 return
             if connection is not None:
@@ -167,8 +167,7 @@ class Recovery:
             number, high = segment.ack, peer.high or 0
         # A number so far off belongs to an earlier connection, if that had octets there.
         is_far = abs(unwrap(number, high) - high) > PAST_OCTETS
-        past = self._table.past
-        return not (is_far and (past.spans(segment) or past.begins(segment)))
+        return not (is_far and self._table.is_past(segment))
 
     # -- segments that may be copies ---------------------------------------------------------------
 

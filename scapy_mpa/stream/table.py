@@ -114,7 +114,11 @@ class ConnectionTable:
             self.end(connection)
         for expired in self.lingering.advance(time_ns):
             self.end(expired)
-        self.past.apart = self.lingering.apart_ns // SECOND
+
+    def is_past(self, segment: Segment) -> bool:
+        """Return whether a segment may be a copy of a connection that was ended."""
+        apart = self.lingering.apart_ns // SECOND
+        return self.past.spans(segment, apart) or self.past.begins(segment)
 
     def end(self, connection: AnyConnection, ending: Ending | None = None) -> None:
         """End a connection: report it, and free its ports."""

@@ -54,11 +54,9 @@ def _numbers(span: Span, tail: Tail) -> tuple[int, ...]:
 class PastConnections:
     """The last connections that were ended."""
 
-    __slots__ = ("_earlier", "_later", "apart")
+    __slots__ = ("_earlier", "_later")
 
     def __init__(self) -> None:
-        self.apart = 0
-        """The known difference between clocks of the capture, in seconds."""
         # By the flow of direction 0.  When ``_later`` is full, ``_earlier`` is dropped at once: to
         # remove the first key of a dictionary again and again costs more and more.
         self._earlier: dict[bytes, tuple[bytes, ...]] = {}
@@ -87,13 +85,16 @@ class PastConnections:
         records = self._later.get(flow) or self._earlier.get(flow) or ()
         self._later[flow] = record, *records[: PAST_OF_PORTS - 1]
 
-    def spans(self, segment: Segment) -> bool:
+    def spans(self, segment: Segment, apart: int = 0) -> bool:
         """Return whether all octets of a segment lie in the span of an ended connection.
 
         False for a SYN, which :meth:`begins` judges.
+
+        :param apart: the known difference between clocks of the capture, in seconds.
         """
         directions = self._of_ports(segment.flow)
-        return not segment.flags & SYN and any([known.spans(segment) for known in directions])
+        is_syn = bool(segment.flags & SYN)
+        return not is_syn and any([known.spans(segment, apart) for known in directions])
 
     def begins(self, segment: Segment) -> bool:
         """Return whether a segment is a SYN with the number of an ended connection, at any time."""
@@ -116,7 +117,7 @@ class PastConnections:
 
     def _of_ports(self, flow: bytes) -> list[_PastDirection]:
         return [
-            _PastDirection(direction, record, self.apart)
+            _PastDirection(direction, record)
             for direction, key in enumerate((flow, reverse_flow(flow)))
             for record in self._later.get(key) or self._earlier.get(key) or ()
         ]
@@ -127,11 +128,9 @@ class _PastDirection:
 
     :param direction: 0 or 1.
     :param record: the record of the connection.
-    :param apart: the difference between clocks, in seconds.
     """
 
-    def __init__(self, direction: int, record: bytes, apart: int) -> None:
-        self._apart = apart
+    def __init__(self, direction: int, record: bytes) -> None:
         self._ended: int
         self._ended, *items = _RECORD.unpack(record)
         numbers: list[int] = items[_DIRECTION * direction :][:_DIRECTION]
@@ -161,12 +160,12 @@ class _PastDirection:
         is_last = end == self._end and length == len(segment.payload) and 0 < tail <= length
         return is_last and crc32c(segment.payload[-tail:]) != crc
 
-    def spans(self, segment: Segment) -> bool:
+    def spans(self, segment: Segment, apart: int) -> bool:
         """Return whether a segment lies in the recognised octets, and came in time."""
         elapsed = segment.time_ns // SECOND - self._ended & SEQUENCE_MASK
         # Each interface may have its own clock.  A segment with a time before the end is not of a
         # later connection.
-        if PAST_SECONDS + self._apart < elapsed <= SEQUENCE_MASK // 2:
+        if PAST_SECONDS + apart < elapsed <= SEQUENCE_MASK // 2:
             return False
         # An acknowledgement may lie one further: after the FIN, which counts as an octet.
         end = self._length + (not segment.length)
