@@ -26,7 +26,15 @@ SECOND: Final = 1_000_000_000
 BEFORE_ALL_NS: Final = -1 << 63
 """A time before that of any frame."""
 
-_IPV4_FLOW: Final = Struct(">4B4BHH")
+_IPV4_FLOW: Final = Struct(">4B4BHH").unpack_from
+_IPV4, _IPV6 = 4, 16
+"""Octets of an address."""
+_PARTS: Final = {
+    network + 2 * address + 4: Struct(f"{network}s{address}s{address}s2s2s").unpack
+    for network in (0, 4)
+    for address in (_IPV4, _IPV6)
+}
+"""By the octets of a flow: takes it apart into network, addresses and ports."""
 
 
 class Segment(NamedTuple):
@@ -56,29 +64,21 @@ class Segment(NamedTuple):
 
 def reverse_flow(flow: bytes) -> bytes:
     """Return the flow of the other direction."""
-    begin = _addresses_at(flow)
-    half = (begin + len(flow) - 4) // 2
-    return flow[:begin] + flow[half:-4] + flow[begin:half] + flow[-2:] + flow[-4:-2]
+    network, source, target, source_port, target_port = _PARTS[len(flow)](flow)
+    return b"".join((network, target, source, target_port, source_port))
 
 
 def flow_addresses(flow: bytes) -> bytes:
     """Return the source and the destination address of a flow."""
-    return flow[_addresses_at(flow) : -4]
-
-
-def _addresses_at(flow: bytes) -> int:
-    """Return how many octets name the network: 4 or 0.  Ports take 4, addresses 8 or 32."""
-    return (len(flow) + 4) % 8
+    _, source, target, _, _ = _PARTS[len(flow)](flow)
+    return b"".join((source, target))
 
 
 def flow_endpoints(flow: bytes) -> tuple[str, str]:
     """Return source and destination as text: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
-    flow = flow[_addresses_at(flow) :]
-    if len(flow) == _IPV4_FLOW.size:
-        a, b, c, d, e, f, g, h, source_port, target_port = _IPV4_FLOW.unpack(flow)
+    network, source, target, *ports = _PARTS[len(flow)](flow)
+    if len(source) == _IPV4:
+        a, b, c, d, e, f, g, h, source_port, target_port = _IPV4_FLOW(flow, len(network))
         return f"{a}.{b}.{c}.{d}:{source_port}", f"{e}.{f}.{g}.{h}:{target_port}"
-    source = f"[{IPv6Address(flow[:16])}]"
-    target = f"[{IPv6Address(flow[16:32])}]"
-    source_port = int.from_bytes(flow[-4:-2], "big")
-    target_port = int.from_bytes(flow[-2:], "big")
-    return f"{source}:{source_port}", f"{target}:{target_port}"
+    source_port, target_port = [int.from_bytes(port, "big") for port in ports]
+    return f"[{IPv6Address(source)}]:{source_port}", f"[{IPv6Address(target)}]:{target_port}"
