@@ -15,10 +15,8 @@ from tests.stream.rows import check
 from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.mpastream import (
-    REQUEST_KEY,
     TrueFPDU,
     build_stream,
-    startup_frame,
 )
 
 # ULPDU_Length, and the control octets of a Send and of a Write.
@@ -172,26 +170,6 @@ def true(truth: Sequence[TrueFPDU], missing: Collection[int] = ()) -> list[Found
     ]
 
 
-def listed_alone(octets: bytes, *, size: int | None = 700) -> list[Found]:
-    """The FPDUs found in a connection of which only these octets were captured."""
-    talk = Talk(syn=False)
-    talk.say(0, octets, size=size)
-    return listed(talk.fed(), 0)
-
-
-def test_few_fpdus_without_marker_do_not_show_that_there_are_none() -> None:
-    """The longest stretch holds no Marker by chance.  Shorter ones hold some (RFC 5044 4.3)."""
-    octets, truth = build_stream(sends(*[38] * 60), markers=True)
-    held = [each.markers for each in truth]
-    longest = next(at for at in range(20, 60) if held[at : at + 5] == [0] * 5)
-    missing = set(range(0, 60, 3)) - set(range(longest, longest + 5))
-    missing |= {longest - 1, longest + 5}
-    talk = Talk(syn=False)
-    say_fpdus(talk, 0, octets, truth, missing)
-    talk.say(0, b"\0\x12\x41\x43 what is this?")
-    assert listed(talk.fed(), 0) == true(truth, missing)
-
-
 HTTP = b"GET / HTTP/1.1\r\nHost: example\r\n"
 
 
@@ -205,20 +183,6 @@ def test_fpdus_alone_between_other_octets(tails: list[bytes]) -> None:
     assert listed(talk.fed(), 0) == []
 
 
-@pytest.mark.parametrize("shift", range(4))
-def test_an_stag_that_reads_as_the_header_of_a_long_fpdu(shift: int) -> None:
-    """The STag comes in each FPDU of a message, off the grid of FPDUs, and hides none."""
-    rng = random.Random(shift)
-    # With the first octet of TO: ULPDU_Length 40000, the control octets of a Write of Rev 0.
-    write = messages.write(0x019C40C0, 0, rng.randbytes(60_000), mulpdu=128)
-    octets, truth = build_stream(write)
-    talk = Talk()
-    talk.miss(0, startup_frame(REQUEST_KEY, crc=1) + octets[: 20 + shift])
-    # Segments begin in the alignment of the false header, or in another one.
-    talk.say(0, octets[20 + shift :], size=400)
-    assert listed(talk.fed(), 0) == true(truth[1:])
-
-
 def test_payload_of_headers_in_one_direction_and_crcs_in_the_other() -> None:
     """One direction shows for both that CRCs are on (RFC 5044 7.1.1)."""
     (write,) = messages.write(7, 4096, HEADER_WORDS * 5000, mulpdu=50_000)
@@ -230,19 +194,6 @@ def test_payload_of_headers_in_one_direction_and_crcs_in_the_other() -> None:
     events = talk.fed()
     assert listed(events, 0) == []
     assert listed(events, 1) == true(truth)
-
-
-@pytest.mark.parametrize("crc", [False, True])
-@pytest.mark.parametrize("filler", [HEADER_WORDS, HEADER_WORDS * 3 + b"\x00\x40\xc1\x40" * 2])
-@pytest.mark.parametrize("begin", [5000, 5001, 5006])
-def test_payload_of_headers_and_nothing_else(begin: int, filler: bytes, crc: bool) -> None:
-    """No whole FPDU was captured.  A row of equal headers is no evidence."""
-    octets, truth = build_stream(messages.write(7, 4096, filler * 4000, mulpdu=20_000), crc=crc)
-    begun = octets[begin : truth[1].end - 4]
-    hole = truth[1].start - 100 - begin
-    talk = Talk(syn=False)
-    talk.say_with_hole(0, begun, hole, hole + 109, size=1448)
-    assert listed(talk.closed(), 0) == []
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -276,15 +227,6 @@ def test_without_crcs_segments_show_that_a_row_is_no_payload(aligned: bool, mark
     found = fpdus(talk.fed(), 0)
     assert len(found) == len(truth) - (not aligned)
     assert (found[0].frame < len(truth) / 2) is aligned
-
-
-@pytest.mark.parametrize("stag", [4, 12, 16])
-def test_without_crcs_numbers_in_headers_are_no_markers(stag: int) -> None:
-    """An STag that equals its distance from ULPDU_Length, in FPDUs of 512 octets."""
-    write = messages.write(stag, 8 << 32, random.Random(stag).randbytes(491 * 20), mulpdu=506)
-    octets, truth = build_stream(write, crc=False)
-    assert {each.end - each.start for each in truth[:-1]} == {512}
-    assert listed_alone(octets[300:]) == true(truth[1:])
 
 
 @pytest.mark.parametrize(("before", "msn"), [(496, 12), (500, 16)])
@@ -327,21 +269,3 @@ def test_payloads_of_small_numbers(markers: bool, step: int, count: int, seed: i
     talk.miss(0, octets[:begin])
     talk.say(0, octets[begin:end], size=1448)
     assert [each.ulpdu for each in fpdus(talk.fed())] == ulpdus[1:-1]
-
-
-@pytest.mark.parametrize("back", [8, 12, 16, 20, 24])
-@pytest.mark.parametrize("msn", [8, 12, 16, 20])
-@pytest.mark.parametrize("others", [1, 3, 7])
-@pytest.mark.parametrize("begin", [100, 300])
-def test_an_msn_that_reads_as_the_only_marker(back: int, msn: int, others: int, begin: int) -> None:
-    """The MSNs around it show that it is an MSN, and where the Marker is."""
-    # The FPDU with the Marker in its header begins so far before offset 512.
-    sizes = [236, 512 - back - 264 - 24, *[30] * (1 + others)]
-    ulpdus = [messages.send(number, bytes(size))[0] for number, size in enumerate(sizes, msn - 2)]
-    octets, truth = build_stream(ulpdus, markers=True)
-    assert truth[2].start == 512 - back
-    talk = Talk(syn=False)
-    talk.miss(0, octets[:begin])
-    talk.say(0, octets[begin:])
-    found = [(each.ulpdu, each.markers) for each in fpdus(talk.closed())]
-    assert found == [(each.ulpdu, each.markers) for each in truth if each.start >= begin]
