@@ -179,23 +179,6 @@ def test_responder_before_the_rtr(is_swapped: bool) -> None:
     assert printed(conversation.frames(segments))[-1]["broken"] == list(result.broken)
 
 
-@pytest.mark.parametrize("name", [*OF_PEERS, *OF_DRAFT])
-@pytest.mark.parametrize("first_is_responders", [False, True])
-def test_captured_near_either_side(name: str, first_is_responders: bool) -> None:
-    """A Responder that has waited is not blamed if its FPDU was captured before the RTR."""
-    conversation = conversation_of(name, 3)
-    segments = conversation.segments()
-    # After the startup frames.
-    data = places(segments)[2:]
-    rtr = data[0]
-    answer = next(place for place in data if segments[place].side == 1)
-    if first_is_responders:
-        segments.insert(rtr, segments.pop(answer))
-    result = ended(conversation, segments)
-    assert result.kept is True
-    assert (result.rtr is None) == (name == "draft-ulp-send")
-
-
 @given(
     st.sampled_from([*OF_PEERS, *OF_DRAFT, "mpa-rev2-enhanced", "depths-left-to-ulp"]),
     st.integers(0, 1 << 16),
@@ -270,38 +253,6 @@ def test_a_first_fpdu_with_a_bad_crc() -> None:
     result = ended(conversation.with_script(script))
     assert (result.rtr, result.kept) == (None, False)
     assert "rule 4" in result.broken[0]
-
-
-def test_a_second_startup_counts() -> None:
-    """A rejected startup has no effect on the negotiation of the next one."""
-    conversation = Conversation(revision=2)
-    conversation.startup(ird=1, ord=1, rejected=True, rtr=None, control_flags="AB")
-    conversation.startup(ird=6, ord=7)
-    conversation.initiator.send(b"x")
-    conversation.close()
-    result = ended(conversation)
-    assert (result.peer_to_peer, result.kept) == (False, True)
-    assert (result.ird, result.ord) == ((6, 7), (7, 6))
-
-
-@pytest.mark.parametrize("packing", ["aligned", "packed"])
-@pytest.mark.parametrize("rtr", ["send", "write", "read"])
-def test_reply_captured_in_another_place(rtr: str, packing: str) -> None:
-    """The Reply comes before its Request, or after FPDUs, such as the RTR indication.
-
-    The order of capture does not count.
-    """
-    conversation = Conversation(revision=2, packing=packing)
-    conversation.startup(rtr=rtr)
-    for _ in range(20):
-        conversation.initiator.send(b"something")
-    segments = conversation.segments()
-    request, reply, first = places(segments)[:3]
-    for place in (request, *range(first, min(first + 20, len(segments)))):
-        moved = list(segments)
-        moved.insert(place, moved.pop(reply))
-        result = ended(conversation, moved)
-        assert (result.rtr, result.kept) == (rtr, True)
 
 
 @pytest.mark.parametrize("way", [plain, printed])
