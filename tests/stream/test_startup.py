@@ -185,43 +185,6 @@ def test_situations_that_work(at: int) -> None:
             assert (ended(events).direction, ended(events).rejected) == ("<Q" in words, False)
 
 
-@pytest.mark.parametrize("size", [1, 5, 20, 21, 100])
-def test_startup_frames_in_pieces(size: int) -> None:
-    """A startup frame is a stretch of the stream, and names all its frames (7.1.1)."""
-    letters = both(private_data=bytes(range(200)))
-    first = seen(Scene(ORDINARY, letters, size=size).check())[0]
-    last = len(Scene(">Q", letters, size=size).segments)
-    assert (first.frame, first.frames) == (last, tuple(range(4, last + 1)))
-
-
-@pytest.mark.parametrize("markers", [0, 1])
-@pytest.mark.parametrize("by", [0, 1])
-def test_pieces_in_any_order(by: int, markers: int) -> None:
-    """Pieces of a startup frame and of the FPDU after it, where any piece may come last (7.1.1)."""
-    octets, truth = build_stream(ULPDUS[:1], markers=bool(markers))
-    frames = request(markers=markers), reply(markers=markers)
-    sent = frames[by] + octets
-    edges = 0, 16, 20, 21, 22, len(sent)
-    for order in itertools.permutations(range(5)):
-        talk = Talk()
-        if by:
-            talk.say(0, frames[0])
-        begin = talk.next[by]
-        for piece in order:
-            talk.copy(by, begin + edges[piece], sent[edges[piece] : edges[piece + 1]])
-        talk.next[by] += len(sent)
-        if not by:
-            talk.say(1, frames[1])
-        events = talk.fed()
-        # The Responder has sent first, or the Initiator has not waited for the Reply.
-        texts = [getattr(each, "text", "gap") for each in wrong(events)]
-        assert texts in ([], texts[:1])
-        assert all(text.endswith(f"(RFC 5044 7.1.2 rule {3 + by})") for text in texts)
-        assert [each.startup.kind.value for each in seen(events)] == ["request", "reply"]
-        reports = [(each.offset, each.ulpdu) for each in fpdus(events, by)]
-        assert reports == [(truth[0].seq_offset, ULPDUS[0])]
-
-
 @pytest.mark.parametrize(("upto", "again"), [(1, 1), (10, 10), (20, 20), (27, 27), (27, 0)])
 def test_octets_in_the_syn(upto: int, again: int) -> None:
     """TCP Fast Open: the first octet follows the SYN (RFC 7413 2).  Octets in the SYN may come
@@ -239,26 +202,6 @@ def test_octets_in_the_syn(upto: int, again: int) -> None:
     assert [each.ulpdu for each in fpdus(events)] == ULPDUS * 2
     assert errors(events) == []
     assert [each.seq for each in seen(events)] == [1001, 5001]
-
-
-@pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize("late", [0, 1])
-def test_delayed_startup_captured_after_fpdus(first: int, late: int) -> None:
-    """Acknowledgements captured before a Reply do not show that it answers another Request."""
-    octets, truth = stream()
-    scene = Scene(">w <w >Q <A")
-    held = scene.segments.pop(-2 + late)
-    # The other side has its first FPDUs before these are captured.
-    missed = scene.miss(first, octets[: truth[2].end])
-    scene.say(1 - first, octets[: truth[2].end])
-    scene.segments.append(held)
-    scene.copy(first, missed, octets[: truth[2].end])
-    events = scene.speak(octets[truth[2].end :])
-    assert len(seen(events)) == 2
-    assert errors(events) == []
-    for direction in (0, 1):
-        reports = [(each.offset, each.ulpdu) for each in fpdus(events, direction)]
-        assert reports == [(each.seq_offset, each.ulpdu) for each in truth]
 
 
 @pytest.mark.parametrize("markers", list(itertools.product((0, 1), repeat=2)))
@@ -286,35 +229,6 @@ def test_fpdus_do_not_wait_for_a_startup_frame(
         # Octets are searched each time that they have doubled.  Without CRCs, it takes four FPDUs
         # in a row.
         assert len(late) - late.count(0) <= (1 if crc else 7)
-
-
-@pytest.mark.parametrize("syn", [True, False])
-@pytest.mark.parametrize("markers", [0, 1])
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_a_reply_in_a_segment_that_acknowledges_fpdus(
-    syn: bool, markers: int, order: tuple[int, int, int]
-) -> None:
-    """Octets received together are often captured as one segment, with the last acknowledgement.
-
-    The Responder had FPDUs then, whether these were captured before, or the Request was.
-    """
-    # Without a startup frame, only these FPDUs show what they are.
-    few = ULPDUS[:3]
-    octets, truth = build_stream(few, markers=bool(markers))
-    second = truth[1].start
-    talk = Talk(syn=syn)
-    begin = len(talk.segments)
-    talk.say(0, request(markers=markers))
-    talk.say(0, octets[:second])
-    talk.say(1, reply(markers=markers) + octets[:second])
-    talk.segments[begin:] = [talk.segments[begin + each] for each in order]
-    talk.say(1, octets[second:])
-    talk.say(0, octets[second:])
-    talk.close()
-    events = talk.fed()
-    assert sorted(each.ulpdu for each in fpdus(events)) == sorted(2 * few)
-    # Without the SYN, no startup frame is searched for after FPDUs.
-    assert len(seen(events)) == 2 or not syn
 
 
 @pytest.mark.parametrize("first", [(5, 0), (5, 0, 1), (2, 5, 0)])

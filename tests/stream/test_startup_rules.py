@@ -14,10 +14,8 @@ import pytest
 
 from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from tests.straight.ways import recovery, straight
-from tests.stream.feed import fpdus
 from tests.stream.scene import INVALID, LOST, Octets, Scene, Wrong, both
 from tests.stream.startup import PROSE, ended, errors, reply, request, seen, stream
 from tests.truth import messages, pcapfile
@@ -275,26 +273,6 @@ def clause_of(text: str) -> str:
     return text[text.rindex("(") :]
 
 
-@pytest.mark.parametrize("data", [b"", b"abc"])
-def test_missing_enhanced_data(data: bytes) -> None:
-    """S without room for its data (RFC 6581 6)."""
-    scene = Scene(">Q >F <F", {"Q": request(revision=2, enhanced=1, private_data=data)})
-    assert errors(scene.fed()) == [(0, INVALID, scene.at[0][1])]
-
-
-@pytest.mark.parametrize(
-    ("asked", "answered"), [(asked, answered) for asked in range(3) for answered in range(3)]
-)
-def test_revision_of_the_reply(asked: int, answered: int) -> None:
-    """7.1.1, Rev: the Initiator of a revision cannot interoperate with a later one (C.2.1)."""
-    scene = Scene(
-        ">Q <A >S <S >F <F", {"Q": request(revision=asked), "A": reply(revision=answered)}
-    )
-    text = f"revision {answered} of the Reply exceeds the Request's {asked} (RFC 5044 7.1.1)"
-    # Without a forced dialect, revisions 0 and 1 are those of osc.
-    scene.check(*[Wrong(1, INVALID, text)] * (answered > asked), events=scene.fed(Dialect.RFC5044))
-
-
 @pytest.mark.parametrize("acknowledged", [0, 1, 320, 328])
 @pytest.mark.parametrize("markers", [0, 1])
 def test_the_responder_sends_first(acknowledged: int, markers: int) -> None:
@@ -372,16 +350,6 @@ def test_a_probe_does_not_break_rule_4(octet: bytes) -> None:
     scene.say(0, stream()[0])
     scene.close()
     assert errors(scene.fed()) == []
-
-
-@pytest.mark.parametrize("octets", [513, 20000, 65535])
-def test_private_data_of_revision_0(octets: int) -> None:
-    """draft-ietf-rddp-mpa-01 6.1.1: of any PD_Length, and FPDUs follow the Private Data."""
-    data = (bytes(range(251)) * 262)[:octets]
-    fields = {"revision": 0, "markers": 1, "private_data": data}
-    letters = both(**fields)
-    events = Scene(">Q <A >S <S >F <F", letters, size=1460).check()
-    assert [fpdus(events, direction)[0].offset for direction in (0, 1)] == [4, 4]
 
 
 def test_rejected_because_of_ird() -> None:
