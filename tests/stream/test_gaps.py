@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
-from scapy_mpa.stream.limits import LATE_SEGMENTS, Limits
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from tests.stream.cut import BASE, gaps, stream, wrong
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk, ends, received, say_startup, started
@@ -69,24 +69,6 @@ def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) ->
     ]
     assert found == [(2000, lost, expected)] * (expected is not None)
     assert len(wrong(events)) == len(found)
-
-
-@pytest.mark.parametrize("markers", [False, True])
-def test_octets_after_a_hole_are_limited(markers: bool) -> None:
-    """At a limit of octets after a hole, the oldest island goes first, and the hole is a gap."""
-    limits = Limits(octets_per_half=300_000)
-    octets, truth = stream([3900] * 120, markers=markers)
-    assert len(octets) > limits.octets_per_half + 100_000
-    talk = started(markers=markers)
-    talk.segments = [each._replace(ack=0) if each.direction else each for each in talk.segments]
-    talk.miss(0, octets[:1000])
-    talk.say(0, octets[1000:], size=20_000)
-    events = received(flows := Flows(limits=limits), talk.segments)
-    if not markers:
-        assert (gaps(events, BASE), reasons(events)) == ([(0, 1000)], {"limit"})
-    events += flows.finish()
-    check_outside(events, truth, [(0, 1000)])
-    assert gaps(events, BASE) == [(0, 1000)]
 
 
 @pytest.mark.parametrize("markers", [False, True])

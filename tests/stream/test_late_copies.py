@@ -12,10 +12,9 @@ from scapy_mpa.stream.octets import past as past_connections
 from scapy_mpa.stream.octets.past import PAST_SECONDS, PastConnections
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.segment import Segment as Captured
-from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment, fpdus
+from tests.stream.feed import RESPONDER_FLOW, as_segment, fpdus
 from tests.stream.talk import (
     STREAM,
-    TRUTH,
     ULPDUS,
     check_whole,
     ends,
@@ -122,15 +121,6 @@ def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
     assert flows.late_copies == 0
 
 
-def test_the_last_octets_are_remembered() -> None:
-    """If there are too many octets to remember, the last ones are."""
-    past = PastConnections()
-    past.add(INITIATOR_FLOW, 0, ((0, 2**40), (5, 5)))
-    copy = late(-1000, bytes(1000), after=0)
-    assert past.spans(copy)
-    assert not past.spans(copy._replace(seq=2**31))
-
-
 def test_remembered_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last connections are known, the first ones are forgotten."""
     most = 1 << 10
@@ -143,26 +133,3 @@ def test_remembered_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> 
     known = [past.spans(copy) for copy in copies]
     assert not known[0]
     assert all(known[-(most // 2) :])
-
-
-def test_a_hole_of_a_connection_that_was_ended() -> None:
-    """Octets that fill the hole then are counted, but not read.  The next connection goes on."""
-    flows = Flows()
-    talk = started(ISN)
-    hole = talk.say_with_hole(0, STREAM, TRUTH[2].start, TRUTH[4].end)
-    talk.say(1, STREAM)
-    talk.close()
-    events = received(flows, talk.segments)
-    syn = [Segment(0, 0, 0, SYN, b"")]
-    for number in range(1, 65):
-        events += received(flows, syn, 5000, connection=number, later=LINGER_NS + 4 * SECOND)
-    assert [each.connection.number for each in ends(events)] == [0]
-    assert found(events, 0, 0) == ULPDUS[:2] + ULPDUS[5:]
-    segments = whole((2**31 + 5000, 2**31 + 9000)).segments
-    events = received(flows, segments[:11], 5000)
-    copy = STREAM[TRUTH[2].start : TRUTH[4].end]
-    assert flows.receive(late(hole, copy, after=LINGER_NS + 2 * SECOND)) == []
-    events += received(flows, segments[11:], 5011)
-    events += flows.finish()
-    check_whole(events, 65)
-    assert flows.late_copies == 1

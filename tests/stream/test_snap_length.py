@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import ErrorFound, Event, OverlapDiffers
+from scapy_mpa.stream.events import Event, OverlapDiffers
 from tests.stream.cut import BASE, fed_with_cuts, sent, stream, wrong
 from tests.stream.feed import feed, fpdus
 from tests.stream.startup import ended
 from tests.stream.talk import started
-from tests.truth import messages
 from tests.truth.impair import ACK
-from tests.truth.mpastream import TrueFPDU, build_stream
+from tests.truth.mpastream import TrueFPDU
 
 
 def offsets(truth: Iterable[TrueFPDU]) -> list[int]:
@@ -36,32 +35,6 @@ Piece = tuple[int, int, int | None]
 def of_fpdus(truth: Iterable[TrueFPDU], snap: int | None) -> list[Piece]:
     """Segments of one FPDU each, with so many captured octets."""
     return [(fpdu.start, fpdu.end, snap) for fpdu in truth]
-
-
-@pytest.mark.parametrize("cut", [1, 2, 4])
-def test_a_terminate_whose_crc_was_cut_off_after_a_hole(cut: int) -> None:
-    """The copied length and DDP header look like the beginning of an FPDU, but are none."""
-    failed = messages.send(9, b"")[0]
-    ulpdus = [messages.send(msn, b"abc")[0] for msn in (1, 2, 3)]
-    octets, truth = build_stream([*ulpdus, *messages.terminate(1, 2, 2, failed)])
-    talk = started(markers=False)
-    first, lost, third, last = [octets[each.start : each.end] for each in truth]
-    talk.say(0, first)
-    talk.miss(0, lost)
-    talk.say(0, third)
-    talk.say(0, last)
-    events = fed_with_cuts(talk, {len(talk.segments) - 1: len(last) - cut})
-    assert found(events) == [truth[at].seq_offset for at in (0, 2, 3)]
-    assert not [each for each in events if isinstance(each, ErrorFound)]
-
-
-def test_octets_captured_before_a_cut_copy_stay_captured() -> None:
-    """A retransmission with a cut-off end removes nothing (RFC 5044 A.3)."""
-    octets, truth = stream([600, 600], markers=False)
-    middle = truth[0].end
-    events = feed(sent(octets, [(300, middle, None), (0, middle, 310), (middle, 2 * middle, None)]))
-    assert found(events, "good") == offsets(truth)
-    assert [each.ulpdu for each in fpdus(events, 0)] == [fpdu.ulpdu for fpdu in truth]
 
 
 @pytest.mark.parametrize("markers", [False, True])
