@@ -18,7 +18,7 @@ from scapy_mpa.craft import Conversation, FPDUItem, Segment, impair
 from scapy_mpa.craft.impairments import SnapLength
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
+from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event
 from scapy_mpa.wire.ddp import ulpdus_of
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
@@ -170,20 +170,6 @@ def test_checks_agree_with_a_real_receiver() -> None:
     assert found.keys() == PROBE_OTHERS
 
 
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("msn", [0, 2, 4, 6, 9, 0x80000010, 0xFFFFFFFF])
-def test_msn_not_due(msn: int, markers: bool) -> None:
-    """A message with an MSN that is not due is reported at its beginning."""
-    conversation = with_msn(sends(8, markers=markers), 5, msn)
-    (first,) = errors_of(events_of(conversation))
-    assert first.code is None
-    assert "5 is due (RFC 5041 4.3): 1/2/0x03" in first.text
-    sent = [each for each in conversation.layout() if isinstance(each.item, FPDUItem)]
-    (before,) = [at for at, each in enumerate(sent) if each.item.side and each.item.header.msn == 4]
-    # After a leading Marker, if there is one.
-    assert first.seq - conversation.isns[0] - 1 - sent[before + 1].start in (0, 4)
-
-
 def test_msn_wraps() -> None:
     """MSN 0 follows 0xFFFFFFFF.  If the beginning is missing, any MSN may come first."""
     conversation = Conversation()
@@ -194,17 +180,6 @@ def test_msn_wraps() -> None:
     assert len(errors_of(events_of(conversation))) == 1
     segments = [each for each in conversation.segments() if b"first" not in each.octets]
     assert not errors_of(events_of(conversation, segments[5:]))
-
-
-def test_any_msn_may_come_after_a_hole() -> None:
-    """The first MSN after a hole is accepted.  The order of later MSNs is checked again."""
-    conversation = with_msn(sends(12), 10, 77)
-    segments = conversation.segments()
-    lost = places(segments, 0)[5:9]
-    left = [each for at, each in enumerate(segments) if at not in lost]
-    texts = [error.text for error in errors_of(events_of(conversation, left))]
-    assert any("MSN 77 on queue 0, where 10 is due" in text for text in texts)
-    assert not any("where 3" in text or "where 4" in text for text in texts)
 
 
 def interleaved(events: list[Event], count: int) -> Iterator[tuple[int, Event]]:
@@ -295,24 +270,6 @@ def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool
     )
     captured = [*segments[:hello], *(segments[at] for at in order)]
     assert not errors_of(events_of(conversation, captured))
-
-
-def test_atomic_response_whose_request_may_not_have_been_found() -> None:
-    """There is no error if the beginning of the requesting direction is unknown.
-
-    Without CRCs and the Request Frame, the content of that direction is unknown.
-    """
-    conversation = Conversation(crc=False)
-    conversation.startup()
-    request = conversation.initiator.atomic_request()
-    conversation.responder.atomic_response(request=request)
-    conversation.close()
-    segments = conversation.segments()
-    begun = [at for at, each in enumerate(segments) if not each.side and at < 4]
-    late = [each for at, each in enumerate(segments) if at not in begun]
-    events = events_of(conversation, late)
-    assert [each.direction for each in events if isinstance(each, FPDURecovered)] == [0]
-    assert not errors_of(events)
 
 
 @pytest.mark.parametrize(("piece", "captured"), [(20, 1514), (52, 110)])

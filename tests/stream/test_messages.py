@@ -22,7 +22,6 @@ from tests.stream.startup import reply, request
 from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
-from tests.truth.mpastream import Damage
 
 WRITE, READ_RESPONSE, SEND = messages.WRITE, messages.READ_RESPONSE, messages.SEND
 
@@ -33,7 +32,6 @@ def delivered(
     lost: tuple[int, ...] = (),
     order: list[int] | None = None,
     markers: bool = True,
-    damage: dict[int, Damage] | None = None,
     acknowledged: int | None = None,
 ) -> list[MessageRecovered]:
     """Return the messages of a connection, sent with one FPDU in each TCP segment.
@@ -42,7 +40,7 @@ def delivered(
     :param order: FPDUs in the order of capture.
     :param acknowledged: the FPDU that the peer acknowledges before later ones.
     """
-    octets, truth = mpastream.build_stream(ulpdus, markers=markers, damage=damage)
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
     talk = started(markers=markers)
     base = talk.next[0]
     for index in order or range(len(truth)):
@@ -172,10 +170,10 @@ def untagged(
     ]
 
 
-def tagged(*pieces: tuple[int, int], last: int | None = None, stag: int = 5) -> list[bytes]:
+def tagged(*pieces: tuple[int, int], last: int | None = None) -> list[bytes]:
     """Segments of one RDMA Write, each with (TO, octets)."""
     return [
-        messages.tagged_header(WRITE, stag, to, index == last) + bytes(length)
+        messages.tagged_header(WRITE, 5, to, index == last) + bytes(length)
         for index, (to, length) in enumerate(pieces)
     ]
 
@@ -254,17 +252,6 @@ def without_beginning(ulpdus: list[bytes]) -> list[MessageRecovered]:
     talk = Talk(syn=False)
     talk.say(0, mpastream.build_stream(ulpdus)[0], size=40)
     return messages_of(talk.fed())
-
-
-@pytest.mark.parametrize(
-    ("missing", "expected"), [((), []), ((2**32 - 1, 0, 1), [(0, 2**32 - 1, 3)])]
-)
-def test_msn_wraps(missing: tuple[int, ...], expected: list[tuple[int, int, int]]) -> None:
-    """MSN 0 follows 0xFFFFFFFF (RFC 5041 4.3).  A capture may begin at any MSN."""
-    msns = [msn for msn in (2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1, 2) if msn not in missing]
-    found = without_beginning([messages.send(msn, b"x")[0] for msn in msns])
-    assert duplicates(found) == [(msn, 0) for msn in msns]
-    assert skipped(found) == expected
 
 
 def test_messages_that_a_late_copy_brings_are_not_missing() -> None:

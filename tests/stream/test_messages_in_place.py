@@ -97,15 +97,6 @@ def test_a_message_that_lacks_a_damaged_fpdu(bad: int, damage: Damage) -> None:
     assert not late
 
 
-def test_a_message_with_damaged_fpdus_only() -> None:
-    """Its MSN is missing as soon as a higher one comes."""
-    talk = started()
-    say(talk, sends(1, 2, 3, 4, 5), damage={1: FLIPPED, 2: FLIPPED})
-    early, late = reported(talk)
-    assert early == [(0, 1, 1, True), (0, 4, 1, True), (0, 2, 0, False), (0, 5, 1, True)]
-    assert not late
-
-
 def test_a_message_whose_end_is_damaged_waits_for_the_next_one_of_its_queue() -> None:
     """Until then segments of it may follow."""
     talk = started()
@@ -146,16 +137,6 @@ def test_after_a_hole_that_a_late_copy_may_fill(filled: bool) -> None:
         (0, 3, 1, False),
     ]
     assert not (late if filled else set(early) & {(0, 2, 1, False), (0, 3, 1, False)})
-
-
-def test_a_sender_that_interleaves_messages() -> None:
-    """This breaks RFC 5041 5.3.  If nothing is missing, the messages are still complete."""
-    talk = started()
-    one, two = messages.send(1, payload(1000), 518), messages.send(2, payload(900), 518)
-    say(talk, [one[0], two[0], one[1], two[1], *sends(3)])
-    early, late = reported(talk)
-    assert sorted(early) == [(0, 1, 2, True), (0, 2, 2, True), (0, 3, 1, True)]
-    assert not late
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -17,19 +17,12 @@ from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk
 from tests.truth import messages
-from tests.truth.mpastream import TrueFPDU, build_stream
+from tests.truth.mpastream import build_stream
 
 
 def found(events: list[Event]) -> list[bytes]:
     """The ULPDUs that were found."""
     return [each.ulpdu for each in fpdus(events)]
-
-
-def stream(*, crc: bool, markers: bool = False, fpdus: int = 40) -> tuple[bytes, list[TrueFPDU]]:
-    """Sends of all lengths."""
-    rng = random.Random(fpdus)
-    sends = [messages.send(msn, rng.randbytes(20 + 7 * msn))[0] for msn in range(1, fpdus + 1)]
-    return build_stream(sends, markers=markers, crc=crc)
 
 
 SITUATIONS: dict[str, tuple[bool, tuple[int, ...], bytes | None, bool]] = {
@@ -52,8 +45,10 @@ what the peer says, None for the same; and whether headers that make sense are F
 def test_no_startup_frames(situation: str) -> None:
     """Headers that make sense, without CRCs: FPDUs only if the capture may lack startup frames."""
     syn, missed, answer, is_mpa = SITUATIONS[situation]
+    rng = random.Random(40)
+    sends = [messages.send(msn, rng.randbytes(20 + 7 * msn))[0] for msn in range(1, 41)]
     for markers, direction, size in itertools.product((False, True), (0, 1), (100, 1460, 9000)):
-        octets, truth = stream(crc=False, markers=markers)
+        octets, truth = build_stream(sends, markers=markers, crc=False)
         talk = Talk(syn=syn)
         for each in missed:
             talk.miss(each ^ direction, bytes(20))
@@ -69,24 +64,10 @@ def test_no_startup_frames(situation: str) -> None:
         assert missed or is_mpa or GapFound not in {type(each) for each in events}
 
 
-@pytest.mark.parametrize("direction", [0, 1])
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_good_crcs_without_startup_frames(direction: int, count: int) -> None:
-    """Two in a row are FPDUs of a sender that breaks the rules.  One alone in a segment is none."""
-    octets, truth = stream(crc=True, fpdus=count)
-    talk = Talk()
-    talk.say(1 - direction, b"220 ready\r\n")
-    for each in truth:
-        talk.say(direction, octets[each.start : each.end])
-    talk.close()
-    expected = [each.ulpdu for each in truth] if count > 1 else []
-    assert found(talk.fed()) == expected
-
-
-def written(to: list[int], stag: int = 7, size: int = 400) -> list[bytes]:
+def written(to: list[int], stag: int = 7) -> list[bytes]:
     """RDMA Writes of one segment each, at these offsets."""
-    rng = random.Random(size)
-    return [messages.write(stag, each, rng.randbytes(size))[0] for each in to]
+    rng = random.Random(400)
+    return [messages.write(stag, each, rng.randbytes(400))[0] for each in to]
 
 
 ROWS: dict[str, tuple[list[bytes], bool]] = {

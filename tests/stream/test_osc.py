@@ -126,20 +126,6 @@ def test_impaired(dialect: Dialect, data: st.DataObject, impairment: Impairment,
     printed(frames)
 
 
-@pytest.mark.parametrize("crc", [True, False])
-def test_damage(crc: bool) -> None:
-    """A damaged FPDU costs only itself: its length shows where the next one begins."""
-    made = conversation([100, 200, 300, 400], markers=True, crc=crc)
-    segments = made.segments()
-    hit = places(segments, 0)[2]
-    octets = bytearray(segments[hit].octets)
-    octets[4 if crc else 3] ^= 0x30
-    segments[hit] = replace(segments[hit], octets=bytes(octets))
-    found = plain(made.frames(segments), FORCED)
-    assert sorted(fpdu_keys(found)) == sorted(fpdu_keys(made.truth()))
-    assert [each["code"] for each in of(found, "error")] == [2] * crc
-
-
 def test_a_wrong_length() -> None:
     """The length leads nowhere.  The FPDU is bad, and an error says that no FPDU follows it."""
     made = conversation([100, 200, 300, 400], markers=True)
@@ -149,22 +135,6 @@ def test_a_wrong_length() -> None:
     assert [each["crc"] for each in of(found, "fpdu", INITIATOR)][:2] == ["good", "bad"]
     texts = [each["text"] for each in of(found, "error")]
     assert "CRC does not match" in texts[0] and texts[-1].endswith("begins (osc)")
-
-
-@pytest.mark.parametrize("crc", [True, False])
-def test_after_a_hole(crc: bool) -> None:
-    """After a hole that stays, the places of Markers are unknown, so no more FPDUs are found."""
-    made = conversation([600] * 12, markers=True, crc=crc, packing="stream", mss=536)
-    segments = made.segments()
-    data = places(segments, 0)
-    hole = 1001 + sum(len(segments[number].octets) for number in data[:5])
-    del segments[data[5]]
-    found = plain(made.frames(segments), FORCED)
-    sent = [each["seq"] for each in of(made.truth(), "fpdu", INITIATOR)]
-    # The last one before the hole reaches into it.
-    before = [seq for seq in sent if seq < hole][:-1]
-    assert [each["seq"] for each in of(found, "fpdu", INITIATOR)] == before
-    assert of(found, "gap") and not of(found, "error")
 
 
 @pytest.mark.parametrize("missing", ["its own", "the peer's"])
@@ -218,17 +188,6 @@ def test_startup_in_another_order(captured: Any, dialect: Dialect | None) -> Non
     found = plain(made.frames(captured(made)), dialect)
     assert of(found, "connection")[0]["dialect"] == "osc"
     assert sorted(fpdu_keys(found)) == sorted(fpdu_keys(made.truth()))
-
-
-@pytest.mark.parametrize("markers", [False, True])
-def test_without_the_syn(markers: bool) -> None:
-    """The Request is recognised and reported, although without flags it might be payload."""
-    made = conversation([100, 3000, 7, 50], markers=markers, crc=False)
-    frames = made.frames()
-    found = plain(frames[3:])
-    assert [each["frame"] for each in of(found, "startup")] == [1, 2]
-    assert fpdu_keys(found) == fpdu_keys(made.truth())
-    assert of(found, "connection")[0]["dialect"] == "osc"
 
 
 # -- streams that conform to RFC 5044 ------------------------------------------------------------

@@ -15,12 +15,10 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, Segment, impair
 from scapy_mpa.craft.impairments import CaptureLoss, Reordering, SnapLength
-from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.wire.dialect import Dialect
 from tests.craft.reading import plain, printed
 from tests.stream.crafted import INITIATOR, Record, of
-from tests.stream.feed import decoded, feed, fpdus
+from tests.stream.feed import fpdus
 from tests.stream.scene import Octets, Scene
 from tests.stream.startup import ended, reply, request
 from tests.truth import messages
@@ -116,13 +114,6 @@ def test_only_without_markers_and_crcs(markers: int, crc: int) -> None:
         assert [each.crc for each in fpdus(events, 0)] == ["good", "bad"]
 
 
-def test_even_lengths_are_rfc_5044() -> None:
-    """If both pads are equal, the stream counts as RFC 5044."""
-    records = plain(conversation([2, 4, 6, 8, 10, 12], "softuiwarp").frames())
-    assert of(records, "connection")[0]["dialect"] == "rfc5044"
-    assert not of(records, "error")
-
-
 def test_two_at_the_end_are_enough() -> None:
     """Two are enough, since the stream ends where their lengths say."""
     one, two = (
@@ -150,19 +141,3 @@ def test_conforming_streams_are_not_recognised_as_it(
     records = plain(made.frames(segments))
     for connection in of(records, "connection"):
         assert connection["dialect"] in ("rfc5044", None)
-
-
-@pytest.mark.parametrize("dialect", [None, FORCED])
-@pytest.mark.parametrize("at", range(1, 7))
-def test_order_is_checked_with_any_pads(dialect: Dialect | None, at: int) -> None:
-    """An MSN that is used twice is reported, for any FPDU and any lengths before it."""
-    made = Conversation(dialect="softuiwarp", crc=False)
-    for number, length in enumerate([1, 3, 5, 2, 7, 9, 4]):
-        if number == at:
-            made.initiator.set_msn(0, number)
-        made.initiator.send(bytes(length))
-    made.close()
-    checks, events = Checks(), feed(decoded(made.frames()), dialect)
-    found = [each for event in events for each in checks.take(event)]
-    errors = [each.text for each in found if isinstance(each, ErrorFound)]
-    assert len(errors) == 1 and f"MSN {at}" in errors[0]
