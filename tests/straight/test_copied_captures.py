@@ -54,10 +54,10 @@ def connection(
     return sides, impair.conversation(sides, (cut[0], cut[1]), rng, close=close)
 
 
-def capture(segments: Sequence[Segment], *, port: int = 40000) -> list[tuple[int, bytes]]:
+def capture(segments: Sequence[Segment]) -> list[tuple[int, bytes]]:
     """When each frame was captured, and the frame."""
-    frames = pcapfile.frames(segments, ports=(port, 4000))
-    return [(BEGIN + number * 1_000_000, frame) for number, frame in enumerate(frames)]
+    frames = enumerate(pcapfile.frames(segments))
+    return [(BEGIN + number * 1_000_000, frame) for number, frame in frames]
 
 
 def in_blocks(

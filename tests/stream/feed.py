@@ -102,7 +102,6 @@ def halves(
     crc: bool,
     count: int = 40,
     mulpdu: int = 1442,
-    damage: tuple[dict[int, mpastream.Damage], dict[int, mpastream.Damage]] = ({}, {}),
 ) -> tuple[impair.Half, impair.Half]:
     """Both directions of a connection.
 
@@ -118,8 +117,6 @@ def halves(
             private_data=rng.randbytes(rng.randint(0, 60)),
         )
         ulpdus = messages.random_ulpdus(rng, count, mulpdu)
-        octets, truth = mpastream.build_stream(
-            ulpdus, markers=markers[direction], crc=crc, damage=damage[direction]
-        )
+        octets, truth = mpastream.build_stream(ulpdus, markers=markers[direction], crc=crc)
         made.append(impair.Half(startup, octets, truth, rng.getrandbits(32)))
     return made[0], made[1]

@@ -73,33 +73,22 @@ class Talk:
         """Send octets that the receiver gets, but the capture does not."""
         return self.say(direction, octets, captured=False)
 
-    def say_with_hole(
-        self, direction: int, octets: bytes, begin: int, end: int, *, size: int | None = None
-    ) -> int:
-        """Send octets, not captured from ``begin`` to ``end``; return where that hole begins."""
-        self.say(direction, octets[:begin], size=size)
-        hole = self.miss(direction, octets[begin:end])
-        self.say(direction, octets[end:], size=size)
-        return hole
-
     def close(self) -> None:
         """FIN from both sides, both acknowledged."""
         self.say(0, flags=FIN | ACK)
         self.say(1, flags=FIN | ACK)
         self.say(0, flags=ACK)
 
-    def speak(
-        self, octets: bytes, *, size: int | None = None, dialect: Dialect | None = None
-    ) -> list[Event]:
+    def speak(self, octets: bytes, *, size: int | None = None) -> list[Event]:
         """Let both sides send the same octets and close; return all events."""
         self.say(0, octets, size=size)
         self.say(1, octets, size=size)
-        return self.closed(dialect)
+        return self.closed()
 
-    def closed(self, dialect: Dialect | None = None) -> list[Event]:
+    def closed(self) -> list[Event]:
         """Close the connection; return all events."""
         self.close()
-        return self.fed(dialect)
+        return self.fed()
 
     def fed(self, dialect: Dialect | None = None) -> list[Event]:
         """The events of this connection alone, with a forced dialect."""

@@ -186,12 +186,11 @@ def overlap(
     octets: bytes,
     rng: random.Random,
     rate: float,
-    reach: int = 1460,
     differing: bool = False,
 ) -> list[Sending]:
     """Retransmissions with other boundaries.
 
-    Each begins and ends anywhere from reach octets before the last sending to the end of that
+    Each begins and ends anywhere from 1460 octets before the last sending to the end of that
     sending.  differing: some octets that were captured before have other values in the copy.
     Reorder before, not after, or a differing copy may come first.
     """
@@ -203,7 +202,7 @@ def overlap(
         if sending.captured:
             captured[sending.offset : end] = b"\1" * len(sending.payload)
         if rng.random() < rate:
-            first = rng.randrange(max(0, sending.offset - reach), end)
+            first = rng.randrange(max(0, sending.offset - 1460), end)
             last = rng.randint(first + 1, min(end, first + LARGEST_PAYLOAD))
             copy = bytearray(octets[first:last])
             if differing:

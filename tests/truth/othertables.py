@@ -224,7 +224,7 @@ def numbers(code: str, *, whole: bool = True) -> Callable[[random.Random], bytes
 
 
 def sized(
-    form: str, *, least: int = 0, most: int = 300, counts_itself: bool = False
+    form: str, *, least: int = 0, counts_itself: bool = False
 ) -> Callable[[random.Random], bytes]:
     """Records with a length before them, as in many protocols.
 
@@ -236,7 +236,7 @@ def sized(
         own = struct.calcsize(form) if counts_itself else 0
 
         def record(_: int) -> bytes:
-            body = words(rng, rng.randint(least, rng.choice((40, most))))
+            body = words(rng, rng.randint(least, rng.choice((40, 300))))
             return struct.pack(form, len(body) + own) + body
 
         return filled(record)

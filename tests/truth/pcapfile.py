@@ -82,19 +82,18 @@ def pcap(
     octets: Iterable[bytes],
     *,
     snaplen: int = 262144,
-    start: int = 1_700_000_000_000_000_000,
     step: int = 1_000_000,
     order: str = "<",
     nanoseconds: bool = False,
 ) -> bytes:
     """A classic pcap file of link type Ethernet.
 
-    snaplen cuts each frame to so many octets. start is the first frame's time and step the time
-    from one to the next, in nanoseconds. order is struct's "<" or ">".
+    snaplen cuts each frame to so many octets. step is the time from one to the next, in
+    nanoseconds. order is struct's "<" or ">".
     """
     magic = 0xA1B23C4D if nanoseconds else 0xA1B2C3D4
     file = bytearray(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snaplen, 1))
-    time = start
+    time = 1_700_000_000_000_000_000
     for whole in octets:
         seconds, fraction = divmod(time, 1_000_000_000)
         if not nanoseconds:
@@ -117,14 +116,6 @@ def stamped(captured: Iterable[tuple[int, bytes, int]]) -> bytes:
     return bytes(file)
 
 
-def write(
-    path: pathlib.Path,
-    segments: Sequence[Segment],
-    *,
-    vlan: int | None = None,
-    ipv6: bool = False,
-    snaplen: int = 262144,
-) -> None:
+def write(path: pathlib.Path, segments: Sequence[Segment]) -> None:
     """Write the segments of one connection to a capture file."""
-    hosts = ("fd00::1", "fd00::2") if ipv6 else ("10.0.0.1", "10.0.0.2")
-    path.write_bytes(pcap(frames(segments, hosts=hosts, vlan=vlan), snaplen=snaplen))
+    path.write_bytes(pcap(frames(segments)))
