@@ -29,7 +29,7 @@ from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.capture import build
-from tests.captures import OVER_TCP, PCAPS, capture_name
+from tests.captures import OF_OSC, OVER_TCP, PCAPS, capture_name
 from tests.session.plain import dissected, layers, state, without_payload, yielded
 from tests.straight.ways import as_pcapng
 
@@ -69,7 +69,7 @@ def is_recovered(packet: Packet) -> bool:
 
 
 @pytest.mark.examples
-@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
+@pytest.mark.parametrize("path", OVER_TCP + OF_OSC, ids=capture_name)
 def test_captures(path: pathlib.Path) -> None:
     """All packets of real captures are equal, from ``sniff()`` and from ``rdmpa()``."""
     wanted = from_pcap(path)
@@ -77,7 +77,13 @@ def test_captures(path: pathlib.Path) -> None:
     assert_alike(rdmpa(path), filter(is_recovered, wanted))
 
 
-@pytest.mark.parametrize("name", ["rping_ipv6_mpa2_crcon", "vlan5_mix_crcon"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("rping_ipv6_mpa2_crcon", "vlan5_mix_crcon"),
+        *("osc_no_crc_field", "crafted/softuiwarp", "crafted/ift_speculative"),
+    ],
+)
 def test_methods_of_packets(name: str) -> None:
     """Showing, copying, stacking, building and ``command()`` give the same as for Scapy's packets.
 

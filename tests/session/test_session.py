@@ -25,7 +25,7 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import find
-from scapy_mpa.layers import FPDU, DDPUntagged, MPAReply, MPARequest, RDMAPSend, RDMAPTerminate
+from scapy_mpa.layers import FPDU, RDMAPTerminate
 from scapy_mpa.records.record import record_of
 from scapy_mpa.session import MPASession, Provenance, rdmpa
 from scapy_mpa.stream.clock import Clock
@@ -145,27 +145,6 @@ def test_packets_that_another_session_has_changed(tmp_path: pathlib.Path) -> Non
     found = sniff(offline=str(path), session=session, quiet=True)
     assert [bytes(each) for each in found] == [bytes(each) for each in rdmpa(RPING)]
     assert not rdmpa(path)
-
-
-def test_packets_made_by_hand() -> None:
-    """A list of packets is read like a file."""
-    client = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=1, dport=2, flags="PA")
-    server = Ether() / IP(src="10.0.0.2", dst="10.0.0.1") / TCP(sport=2, dport=1, flags="PA")
-    request, reply = MPARequest(markers=1), MPAReply(markers=1)
-    first = FPDU(phase=0) / DDPUntagged() / RDMAPSend() / b"hello"
-    packets = [
-        client.copy() / request,
-        server.copy() / reply,
-        client.copy() / first,
-    ]
-    packets[0][TCP].seq = 100
-    packets[2][TCP].seq = 100 + len(bytes(request))
-    packets[1][TCP].seq = 500
-    found = sniff(offline=packets, session=MPASession(others=False), quiet=True)
-    assert [type(each[TCP].payload) for each in found] == [MPARequest, MPAReply, FPDU]
-    assert found[2][FPDU].phase == 0
-    assert bytes(found[2][FPDU]) == bytes(first)
-    assert found[2][FPDU].provenance.crc == "good"
 
 
 @pytest.mark.parametrize("error", [EOFError(), OSError(100, "Network is down")], ids=repr)
