@@ -108,24 +108,6 @@ def test_longer_than_fpduptr_can_say(ulpdu_length: int) -> None:
         assert strip_markers(fpdu, layout.markers)[2 : 2 + ulpdu_length] == OCTETS[:ulpdu_length]
 
 
-@given(
-    ulpdu_length=st.integers(0, 3000),
-    phase=st.sampled_from(PHASES),
-    data=st.data(),
-)
-def test_markers_can_be_overridden(ulpdu_length: int, phase: int, data: st.DataObject) -> None:
-    """Given Markers replace the first ones.  The rest are computed."""
-    octets, _ = placed(OCTETS[:ulpdu_length], phase)
-    layout = fpdu_layout(ulpdu_length, phase)
-    unmarked = strip_markers(octets, layout.markers)
-    own = st.lists(st.binary(min_size=4, max_size=4), max_size=len(layout.markers))
-    given_markers = data.draw(own)
-    made = bytearray(octets)
-    for place, marker in zip(layout.markers, given_markers, strict=False):
-        made[place : place + 4] = marker
-    assert insert_markers(unmarked, layout.markers, given_markers) == made
-
-
 @pytest.mark.parametrize("ulpdu_length", [-1, 65536])
 @pytest.mark.parametrize("phase", [None, 0])
 def test_no_such_length(ulpdu_length: int, phase: int | None) -> None:
