@@ -7,8 +7,6 @@ import struct
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from crc32c import crc32c
-
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.records.record import Record, record_of
 from scapy_mpa.stream.clock import Clock
@@ -18,6 +16,8 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.segment import ACK, SYN, Segment
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW
+from tests.truth import messages
+from tests.truth.mpastream import crc_field
 
 PH, R, HC, PC, IH, IP, SP, SM, RM = (1 << bit for bit in range(31, 22, -1))
 """The flags, from the most significant bit (4.2)."""
@@ -31,15 +31,10 @@ FIRST = 1001
 """Sequence number of the first octet of either side."""
 
 
-def crc(octets: bytes) -> bytes:
-    """A CRC as on the wire."""
-    return crc32c(octets).to_bytes(4, "little")
-
-
 def indication(flags: int, vtag: int, *, version: int = 1) -> bytes:
     """An adaption indication (4.1)."""
     body = struct.pack(">IHHIHH44x", 0x52444450, version, 1, flags, vtag, 0)
-    return body + crc(body)
+    return body + crc_field(body)
 
 
 def frame(
@@ -51,18 +46,18 @@ def frame(
     :param size: a wrong payload_size. The header CRC is good all the same.
     """
     head = struct.pack(">HHH", len(ddp), len(payload) if size < 0 else size, vtag) + ddp
-    head += crc(head) if flags & HC else b""
-    return head + payload + (crc(payload) if flags & PC else b"")
+    head += crc_field(head) if flags & HC else b""
+    return head + payload + (crc_field(payload) if flags & PC else b"")
 
 
 def send(msn: int, mo: int = 0, last: bool = True) -> bytes:
     """The DDP header of a Send (RFC 5041 4.3, RFC 5040 4.1)."""
-    return struct.pack(">BBIIII", last << 6 | 1, 0x43, 0, 0, msn, mo)
+    return messages.untagged_header(messages.SEND, 0, msn, mo, last)
 
 
 def write(stag: int, to: int, last: bool = True) -> bytes:
     """The DDP header of an RDMA Write (RFC 5041 4.2)."""
-    return struct.pack(">BBIQ", 0x80 | last << 6 | 1, 0x40, stag, to)
+    return messages.tagged_header(messages.WRITE, stag, to, last)
 
 
 def sends(count: int, flags: int = BOTH, size: int = 100) -> list[bytes]:

@@ -11,21 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import ACK, FIN, RST, SYN
+from scapy_mpa.stream.segment import ACK, FIN, RST
 from tests.dialects.ift import (
     BOTH,
     HC,
     IH,
     IP,
     PC,
-    PH,
     SP,
     VTAG_A,
     VTAG_B,
     Capture,
     R,
     frame,
-    indication,
     places,
     send,
     sends,
@@ -208,39 +206,6 @@ def test_8_distance_ahead() -> None:
         for script in ("0 1", "0 2 1", "0 3 2 1", "0 2 3 1< 5 1> 4")
     ]
     assert ahead == [0, size, 2 * size, 4 * size - PIECE]
-
-
-@pytest.mark.parametrize("flags", [*CRCS, BOTH | SP])
-@given(
-    sizes=st.lists(st.integers(0, 700), min_size=1, max_size=12),
-    cut=st.integers(30, 400),
-    seed=st.integers(0, 1 << 32),
-)
-def test_6_frames_in_any_order(flags: int, sizes: list[int], cut: int, seed: int) -> None:
-    """Frames of any length with unaligned CRCs (5.1) are found once and delivered in order (7.2).
-
-    All segments come in any order, handshake and indications included.
-    """
-    octets = [frame(send(msn), bytes([msn]) * size, flags) for msn, size in enumerate(sizes, 1)]
-    sides = indication(flags, VTAG_A) + b"".join(octets), indication(BOTH | PH, VTAG_B)
-    segments = [
-        (each[at : at + cut], at, side, ACK)
-        for side, each in enumerate(sides)
-        for at in range(0, len(each), cut)
-    ]
-    segments += [(b"", -1, 0, SYN), (b"", -1, 1, SYN | ACK)]
-    random.Random(seed).shuffle(segments)
-    capture = Capture(handshake=False)
-    for piece, at, side, bits in segments:
-        capture.segment(piece, at, side=side, flags=bits, ack=64 * (side and at >= 0))
-    capture.finish()
-    frames = capture.of("ift_frame")
-    assert [each["offset"] for each in frames] == places(octets)[:-1]
-    assert [len(str(each["payload"])) // 2 for each in frames] == sizes
-    verdicts = {(each["header_crc"], each["payload_crc"]) for each in frames}
-    assert verdicts == {("good" if flags & HC else "off", "good" if flags & PC else "off")}
-    assert [each["complete"] for each in capture.of("message")] == [True] * len(sizes)
-    assert not capture.errors
 
 
 @given(st.integers(0, 1 << 32), st.sampled_from(CRCS), st.booleans())

@@ -15,11 +15,11 @@ from tests.dialects.ift import (
     VTAG_B,
     Capture,
     R,
-    crc,
     frame,
     indication,
     send,
 )
+from tests.truth.mpastream import crc_field
 
 A0, A1 = indication(BOTH, VTAG_A), indication(BOTH | PH, VTAG_A)
 B0, B1 = indication(BOTH, VTAG_B), indication(BOTH | PH, VTAG_B)
@@ -45,7 +45,7 @@ SITUATIONS = {
     "a file that is echoed": ([OTHER + A0 + A1, OTHER + A0 + A1], "", 0, []),
     "the magic number alone": ([OTHER[4:], OTHER], "", 0, []),
     "magic number wrong": (
-        [harmed(A0[:60], 0) + crc(harmed(A0[:60], 0)), B1, TO_B],
+        [harmed(A0[:60], 0) + crc_field(harmed(A0[:60], 0)), B1, TO_B],
         "AB",
         1,
         ["the magic"],

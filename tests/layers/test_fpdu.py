@@ -2,7 +2,6 @@
 """FPDU with Markers and without: what is computed, what is kept, what is cut short (RFC 5044 4)."""
 
 import pytest
-from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.packet import Padding, Raw
@@ -11,6 +10,7 @@ from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker, RDMAPSend
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.layers.strategies import ulpdus
 from tests.truth import messages, mpastream
+from tests.truth.mpastream import crc_field
 from tests.wire.placed import placed
 
 WRITE = messages.write(0xDEADBEEF, 0x1000, b"hello")[0]
@@ -40,7 +40,7 @@ def test_given_values_are_sent_as_they_are() -> None:
     """Right or wrong; the CRC covers them."""
     packet = FPDU(ulpdu_length=7, pad=b"\xee") / b"abc"
     body = b"\x00\x07abc\xee"
-    assert bytes(packet) == body + crc32c(body).to_bytes(4, "little")
+    assert bytes(packet) == body + crc_field(body)
     packet.crc = 0
     assert bytes(packet) == body + bytes(4)
 

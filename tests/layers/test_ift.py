@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.packet import Padding, Raw
@@ -21,6 +20,7 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_frame import build_frame
 from scapy_mpa.wire.ift_indication import FLAGS, build_indication, parse_indication
 from tests.layers.strategies import ulpdus
+from tests.truth.mpastream import crc_field
 
 CRCS = st.sampled_from(["", "h", "p", "hp"])
 VTAGS = st.integers(0, 0xFFFF)
@@ -46,7 +46,7 @@ def test_indication_is_laid_out_as_drawn() -> None:
         IFTAdaptionIndication(ph=1, r=0, hc=1, pc=0, rm=1, vtag=0xABCD, marker_interval=512)
     )
     body = bytes.fromhex("52444450 0001 0001 A0800000 ABCD 0200") + bytes(44)
-    assert octets == body + crc32c(body).to_bytes(4, "little")
+    assert octets == body + crc_field(body)
 
 
 @given(ulpdus(), VTAGS, CRCS)

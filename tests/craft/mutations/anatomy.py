@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crc32c import crc32c
+from tests.truth.mpastream import crc_field
 
 Fields = dict[str, Any]
 
@@ -84,7 +84,7 @@ def fpdu(octets: bytes, offset: int | None = None) -> Fields:
     fields: Fields = {
         "ulpdu_length": int.from_bytes(body[:2], "big"),
         "markers": markers,
-        "crc": crc32c(octets[:-4]).to_bytes(4, "little") == octets[-4:],
+        "crc": crc_field(octets[:-4]) == octets[-4:],
     }
     ulpdu = body[2:-4]
     if len(ulpdu) < (14 if ulpdu[:1] >= b"\x80" else 18):
@@ -105,7 +105,7 @@ def _segment(ulpdu: bytes) -> Fields:
 def indication(octets: bytes) -> Fields:
     """The fields of an adaption indication (draft-williams-iwarp-ift-01 4.1)."""
     fields, crc = read(INDICATION, octets)
-    return {**fields, "crc": crc32c(octets[:60]).to_bytes(4, "little") == crc}
+    return {**fields, "crc": crc_field(octets[:60]) == crc}
 
 
 def frame(octets: bytes, *, header_crc: bool, payload_crc: bool) -> Fields:
@@ -117,11 +117,9 @@ def frame(octets: bytes, *, header_crc: bool, payload_crc: bool) -> Fields:
     end = 6 + (14 if octets[6] >> 7 else 18)
     payload = octets[end + 4 * header_crc : len(octets) - 4 * payload_crc]
     if header_crc:
-        fields["header_crc"] = crc32c(octets[:end]) == int.from_bytes(
-            octets[end : end + 4], "little"
-        )
+        fields["header_crc"] = crc_field(octets[:end]) == octets[end : end + 4]
     if payload_crc:
-        fields["payload_crc"] = crc32c(payload) == int.from_bytes(octets[-4:], "little")
+        fields["payload_crc"] = crc_field(payload) == octets[-4:]
     return {**fields, **_segment(octets[6:end] + payload)}
 
 
