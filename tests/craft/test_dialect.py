@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, StartupItem
 from scapy_mpa.craft.scenario import parse_scenario
@@ -78,54 +76,6 @@ def test_flags_of_the_draft_are_abilities() -> None:
     conversation = Conversation(dialect=DRAFT)
     conversation.startup()
     assert flags_of(conversation) == ["ABC"] * 2
-
-
-DEPTHS = st.integers(0, 0x3FFF) | st.sampled_from([0, 1, 0x3FFF])
-FLAGS = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(letters)))
-
-
-@given(
-    st.sampled_from([Dialect.RFC6581, Dialect.DRAFT_PEER_CONNECT_01]),
-    st.tuples(DEPTHS, DEPTHS, DEPTHS, DEPTHS),
-    st.tuples(FLAGS, FLAGS),
-    st.sampled_from(["send", "write", "read", "message"]),
-    st.binary(max_size=508),
-)
-def test_any_negotiation_is_reported(
-    dialect: Dialect,
-    depths: tuple[int, int, int, int],
-    flags: tuple[str, str],
-    first: str,
-    private_data: bytes,
-) -> None:
-    """RFC 6581 9, and the draft, 8: any numbers, any flags, any first message."""
-    conversation = Conversation(dialect=dialect)
-    conversation.startup(
-        private_data,
-        ird=depths[0],
-        ord=depths[1],
-        control_flags=flags[0],
-        reply_ird=depths[2],
-        reply_ord=depths[3],
-        reply_control_flags=flags[1],
-    )
-    if first == "message":
-        conversation.initiator.send(b"x")
-    elif first == "read":
-        conversation.initiator.read(b"")
-    else:
-        getattr(conversation.initiator, first)(b"")
-    conversation.responder.send(b"y")
-    conversation.close()
-    wanted = conversation.truth(messages=True, payload=True)
-    found = plain(conversation.frames(), dialect)
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
-        # The dissector describes broken promises in words. The truth only knows that there are
-        # some.
-        assert {name: one[name] for name in other} == other
-        assert set(one) - set(other) <= {"broken"}
-    assert bool(found[-1]["broken"]) is (found[-1]["kept"] is False)
 
 
 def test_private_data_of_a_layer() -> None:

@@ -59,21 +59,6 @@ def test_keys_left_out() -> None:
     assert [each["type"] for each in beheaded] == ["fpdu", "fpdu"]
 
 
-def test_times_are_no_impairment() -> None:
-    """If only the times differ, the truth is complete, with the new times."""
-    conversation = Conversation()
-    conversation.initiator.send(b"one")
-    segments = keep(conversation.segments(), random.Random(1))
-    before, after = conversation.truth(), conversation.truth(segments)
-    begin = segments[0].time_ns
-    assert [each["time"] for each in after] == [
-        (segments[each["frame"] - 1].time_ns - begin) / 10**9 for each in before
-    ]
-    assert [each["timestamp"] for each in after] == [
-        f"2023-11-14T22:13:20.{segments[each['frame'] - 1].time_ns % 10**9:09}Z" for each in before
-    ]
-
-
 def test_fates() -> None:
     """An item is whole, altered, partly there or missing. The first copy of each octet counts."""
     conversation = Conversation(handshake=False)

@@ -20,7 +20,6 @@ from scapy_mpa.craft import (
     IndicationItem,
     Reordering,
     Resegmentation,
-    conversation_of,
     impair,
 )
 from scapy_mpa.craft.mutations import find
@@ -133,29 +132,6 @@ def test_messages_of_an_fpdu_without_a_whole_ddp_header() -> None:
         if isinstance(each, FPDUItem) and ddp_header_of(each.ulpdu) is None
     )
     assert f"ULPDU of {len(short.ulpdu)} octets" in repr(short)
-
-
-VENDORS = ("osc", "osc-without-crcs", "softuiwarp")
-
-
-@pytest.mark.parametrize("name", VENDORS)
-@given(st.data(), st.integers(0, 999))
-def test_vendor_dialects_are_recognised(name: str, data: st.DataObject, seed: int) -> None:
-    """If every octet was captured, osc and SoftUiWARP are recognised without being named.
-
-    The dialect of startup frames is not checked, since they are reported before it can be known.
-    """
-    conversation = conversation_of(name, seed=seed)
-    mix = data.draw(mixes(conversation, missing=False))
-    segments = impair(conversation.segments(), *mix, seed=seed)
-    frames, dialect = conversation.frames(segments), conversation.options.dialect
-    first = [each.get("kind") for each in plain(frames) if each["type"] in ("startup", "fpdu")][:2]
-    # Startup frames of osc show it only in order, and before its FPDUs.
-    is_known = name != "softuiwarp" and first == ["request", "reply"]
-    truth = conversation.truth(segments, messages=True, payload=True)
-    for record in of(truth, "startup"):
-        del record["dialect"]
-    agrees(plain(frames, None if is_known else dialect), truth)
 
 
 def test_two_fpdus_before_a_hole() -> None:

@@ -118,6 +118,10 @@ def test_times() -> None:
     assert times[:3] == [7, 7.25, 7.5]
     assert times[4] == pytest.approx(7.75, abs=1e-4)
     assert times[6] - times[5] == pytest.approx(10, abs=1e-4)
+    packets = conversation.packets()
+    assert [(each.time, each.wirelen) for each in packets] == [
+        (time, len(bytes(each))) for time, each in zip(times, packets, strict=True)
+    ]
 
 
 @given(conversations())

@@ -99,9 +99,6 @@ def test_cut_short_is_visible() -> None:
     assert FPDU(octets[:18])[Raw].load == b"he"
 
 
-# What the payload is
-
-
 # Shown
 
 
