@@ -191,6 +191,22 @@ def test_each_reply_to_a_missing_request_costs_the_same() -> None:
     assert cost(720) < 1.2 * cost(240)
 
 
+def test_other_traffic_keeps_its_place() -> None:
+    """Frames of other connections are copied in the order of capture, among those with MPA."""
+    talk = Talk()
+    for _ in range(30):
+        talk.say(0, b"hello")
+        talk.say(1)
+    others = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments, ports=(50000, 80))))
+    mixed = [each for pair in zip(marked().frames(), others, strict=False) for each in pair]
+    frames = renumbered(each._replace(time_ns=number) for number, each in enumerate(mixed))
+    written = clean(frames).frames
+    assert [each.time_ns for each in written] == sorted(each.time_ns for each in written)
+    assert [each.octets for each in written if each.time_ns % 2] == [
+        each.octets for each in frames if each.time_ns % 2
+    ]
+
+
 @pytest.mark.parametrize("at", [3, 4, 5])
 def test_startup_frames_are_supplied(at: int) -> None:
     """A capture that begins after the handshake, the Request or the Reply gets the missing ones."""
