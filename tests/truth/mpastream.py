@@ -68,19 +68,24 @@ def build_stream(
     crc: bool = True,
     idle_crc_field: bytes = bytes(4),
     pad_octet: int = 0,
+    marker_reserved: int = 0,
     damage: Mapping[int, Damage] | None = None,
 ) -> tuple[bytes, list[TrueFPDU]]:
     """The octets of FPDUs with these ULPDUs, and their records (RFC 5044 4.1, 4.3, 4.4).
 
-    idle_crc_field: the four octets of the CRC field if crc is False. pad_octet: the
-    value where zeros belong. damage: ULPDU's index -> Damage. Raises ValueError for numbers that
+    idle_crc_field: the four octets of the CRC field if crc is False. pad_octet, marker_reserved:
+    values where zeros belong. damage: ULPDU's index -> Damage. Raises ValueError for numbers that
     do not fit their fields.
     """
     stream = bytearray()
     truth: list[TrueFPDU] = []
     for index, ulpdu in enumerate(ulpdus):
         harm = (damage or {}).get(index)
-        truth.append(_append_fpdu(stream, ulpdu, markers, crc, idle_crc_field, pad_octet, harm))
+        truth.append(
+            _append_fpdu(
+                stream, ulpdu, markers, crc, idle_crc_field, pad_octet, marker_reserved, harm
+            )
+        )
     return bytes(stream), truth
 
 
@@ -91,6 +96,7 @@ def _append_fpdu(
     crc: bool,
     idle_crc_field: bytes,
     pad_octet: int,
+    marker_reserved: int,
     damage: Damage | None,
 ) -> TrueFPDU:
     start = len(stream)
@@ -111,7 +117,7 @@ def _append_fpdu(
             fpduptr = 0 if seq_offset is None else len(stream) - seq_offset
             if fpduptr > 65535:
                 raise ValueError("FPDUPTR has 16 bits")
-            stream += struct.pack(">HH", 0, fpduptr)
+            stream += struct.pack(">HH", marker_reserved, fpduptr)
         if position == 0:
             seq_offset = len(stream)
         if position < len(content):
