@@ -40,9 +40,14 @@ class _Pieces:
         """Octets of the packet; known from its last fragment."""
         self.is_refused = False
 
-    def overlaps(self, offset: int, end: int) -> bool:
-        """Whether a fragment shares octets with another one, or goes beyond the packet's end."""
+    def overlaps(self, offset: int, end: int, *, is_last: bool) -> bool:
+        """Whether a fragment shares octets with another one, or one goes beyond the packet's end.
+
+        :param is_last: it ends with the packet.
+        """
         if self.total is not None and end > self.total:
+            return True
+        if is_last and self.offsets and self._end(self.offsets[-1]) > end:
             return True
         at = bisect(self.offsets, offset)
         if at and self._end(self.offsets[at - 1]) > offset:
@@ -86,7 +91,7 @@ class Fragments:
         packet.frames += 1
         if known is not None and _octets_of(known) == _octets_of((frame, headers)):
             return None
-        if packet.is_refused or packet.overlaps(offset, end):
+        if packet.is_refused or packet.overlaps(offset, end, is_last=not fragment.has_more):
             packet.is_refused = True
             self._octets -= packet.octets
             packet.octets = 0

@@ -124,6 +124,15 @@ def test_overlapping(version: int) -> None:
 
 
 @both
+def test_last_fragment_before_another(version: int) -> None:
+    """The octets of both would fill the packet, but its beginning is missing."""
+    long, short = frames_of(version, 600), frames_of(version, 600, PAYLOAD[:600])
+    decoder = Decoder()
+    assert not read([long[2], short[-1]], decoder)
+    assert decoder.not_followed == {FRAGMENT_OF: 1, OVERLAPPING: 1}
+
+
+@both
 def test_cut(version: int) -> None:
     """A fragment that the capture cut is counted as such."""
     first, *others = frames_of(version)
