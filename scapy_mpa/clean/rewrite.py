@@ -168,7 +168,7 @@ class Rewriter:
             return
         assert slot.frame is not None
         octets = slot.payload
-        if not octets:
+        if slot.length and not octets:
             _, headers = read_headers(*slot.frame[2:5], self._readers)
             octets = tcp_segment(slot.frame, headers).payload
         self._send_anew(slot, slot.flags, octets, slot.position, slot.length, remarks)

@@ -56,12 +56,12 @@ def test_tags_and_tunnels(name: str, tmp_path: Path, tshark: str) -> None:
     assert {(each.link_type, each.octets[12:14]) for each in left_out} == {(1, b"\x08\x00")}
 
 
-def in_fragments(frames: list[Frame]) -> list[Frame]:
-    """The frames, each IPv4 packet in fragments."""
+def in_fragments(frames: list[Frame], size: int = 400) -> list[Frame]:
+    """The frames, each IPv4 packet in fragments of ``size`` octets."""
     fragments = [
         frame._replace(octets=octets, original_length=len(octets))
         for number, frame in enumerate(frames)
-        for each in fragment(IP(frame.octets[14:], id=number), 400)
+        for each in fragment(IP(frame.octets[14:], id=number), size)
         for octets in [bytes(Ether(frame.octets[:14]) / each)]
     ]
     assert len(fragments) > len(frames)
@@ -90,3 +90,13 @@ def test_fragments(name: str) -> None:
     left_out = clean(frames, decapsulate=True)
     assert segments(left_out.frames) == segments(clean(PLAIN).frames)
     assert left_out.report.copied + left_out.report.replaced == len(frames)
+
+
+def test_tcp_header_in_fragments() -> None:
+    """An empty segment with another acknowledgement has no payload to be read again."""
+    conversation = Conversation(markers=(True, False))
+    conversation.initiator.send(bytes(1000))
+    conversation.responder.send(bytes(1000))
+    conversation.close()
+    frames = conversation.frames()
+    assert fpdus(clean(in_fragments(frames, 8)).frames) == fpdus(frames)
