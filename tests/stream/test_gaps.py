@@ -125,6 +125,19 @@ def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int) -> Non
     assert [each.out_of_order for each in found] == [False, True, True, bool(short)]
 
 
+def test_acknowledgements_alone_close_a_hole() -> None:
+    """An FPDU after it is reported, though its direction sends no more."""
+    octets, truth = stream([600] * 4, markers=False)
+    talk = started()
+    talk.say(0, octets[: truth[1].start])
+    talk.miss(0, octets[truth[1].start : truth[2].start + 100])
+    talk.say(0, octets[truth[2].start + 100 :])
+    for _ in range(LATE_SEGMENTS + 1):
+        talk.say(1, flags=ACK)
+    found = fpdus(received(Flows(), talk.segments), 0)
+    assert [each.offset for each in found] == [truth[0].start, truth[3].start]
+
+
 SEGMENTS_AFTER_A_HOLE: dict[str, tuple[list[float], int | None, list[int]]] = {
     "an FPDU a segment": ([2, 3, 4, 5, 6], None, [2, 3, 4, 5]),
     "two FPDUs a segment": ([2, 4, 6], None, [2, 3, 4, 5]),

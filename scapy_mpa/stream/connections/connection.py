@@ -155,6 +155,9 @@ class Connection:
         startup = self.startup
         self.common.current = segment
         intake.receive(half, segment)
+        if peer.islands.after_open_hole() is not None:
+            # Acknowledgements alone close a hole, too.
+            holes.check(peer)
         if self.times.is_opening:
             if not direction and flags & HANDSHAKE == ACK:
                 self.times.end_handshake(segment.time_ns)
