@@ -2,6 +2,7 @@
 """The documents that connections may follow, and their differences (docs/dialects.md)."""
 
 import enum
+from functools import cache
 from typing import Final, NamedTuple
 
 
@@ -67,6 +68,7 @@ _TRAITS: Final = {revision: TRAITS[dialect] for revision, dialect in BY_REVISION
 _USUAL: Final = TRAITS[Dialect.RFC5044]
 
 
+@cache
 def largest_pd_length(revision: int) -> int:
     """Return the highest number of octets of Private Data in a startup frame of a revision.
 
@@ -75,6 +77,7 @@ def largest_pd_length(revision: int) -> int:
     return _TRAITS.get(revision, _USUAL).largest_pd_length
 
 
+@cache
 def extension_length(revision: int) -> int:
     """Return the octets between header and Private Data in a startup frame of a revision.
 
