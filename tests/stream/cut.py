@@ -57,7 +57,7 @@ def sent(
 ) -> list[Segment]:
     """A connection in which the Initiator sends pieces of these octets.
 
-    :param pieces: for each segment, begin and end offset, and its captured octets.  None: all.
+    :param pieces: for each segment: begin, end, and the number of captured octets.  None: all.
     """
     talk, captured = started(markers=markers, crc=crc), dict[int, int | None]()
     for begin, end, snap in pieces:
@@ -69,7 +69,7 @@ def sent(
 def cut_to(talk: Talk, captured: Mapping[int, int | None]) -> list[Segment]:
     """The segments of a connection, some of them cut.
 
-    :param captured: captured octets by index of the segment.  None or absent: all.
+    :param captured: the number of captured octets, by index of the segment.  None or absent: all.
     """
     segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
     return [

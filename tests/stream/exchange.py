@@ -22,24 +22,25 @@ def messages_of(events: Iterable[Event]) -> list[MessageRecovered]:
 
 
 def cut(ulpdu: bytes, room: int) -> list[bytes]:
-    """An Untagged message of one segment, cut into segments of ``room`` octets."""
+    """An Untagged message of one segment, cut into segments with ``room`` octets of payload."""
     header = messages.UNTAGGED_HEADER
     opcode, stag = ulpdu[1] & 15, int.from_bytes(ulpdu[2:6], "big")
     qn, msn = (int.from_bytes(ulpdu[at : at + 4], "big") for at in (6, 10))
     return messages.untagged_message(opcode, qn, msn, ulpdu[header:], header + room, stag)
 
 
-def spoken(words: str) -> list[tuple[int, bytes, str]]:
+def parsed(words: str) -> list[tuple[int, bytes, str]]:
     """The messages of a shorthand such as ``>R1 <R``, as direction, ULPDU, and ``-`` or ``!``.
 
     ``>`` is the Initiator, ``<`` the Responder. S is a Send with the next MSN. ``>R1`` and ``>A1``
     are an RDMA Read Request and an Atomic Request with MSN 1, ``<R`` and ``<A1`` are Responses.
     These marks have a number after them: ``:`` octets of an RDMA Read, ``@`` TO of its sink, ``s``
     STag of its sink, ``/`` MULPDU, ``|`` octets of an RDMAP header in each segment, ``=``
-    identifier of an Atomic Operation, ``*`` number of Sends. ``%`` has the order of the segments.
-    ``-`` has the segments that are not captured, ``!`` those with a bad CRC; no number: all.
+    identifier of an Atomic Operation, ``*`` number of Sends. After ``%`` comes the order of the
+    segments, after ``-`` the segments that are not captured, after ``!`` the segments with a bad
+    CRC. ``-`` or ``!`` alone: all segments.
     """
-    parsed = []
+    found = []
     sends = [1, 1]
     for word in words.split():
         side, msn = "><".index(word[0]), int((re.match(r"\d+", word[2:]) or "0")[0])
@@ -67,21 +68,21 @@ def spoken(words: str) -> list[tuple[int, bytes, str]]:
                 for mark in "-!"
                 if mark in options and (not options[mark] or str(at) in options[mark])
             ]
-            parsed.append((side, ulpdu, "".join(fates)))
-    return parsed
+            found.append((side, ulpdu, "".join(fates)))
+    return found
 
 
-def talk_of(said: str | list[tuple[int, bytes, str]]) -> Talk:
+def talk_of(sent: str | list[tuple[int, bytes, str]]) -> Talk:
     """A connection with one FPDU in each TCP segment.
 
-    :param said: in shorthand; ``...`` before it: the beginning is missing.
+    :param sent: its messages, in shorthand or parsed; ``...`` first: the beginning is missing.
     """
     talk = started()
-    if isinstance(said, str):
-        if said.startswith("..."):
+    if isinstance(sent, str):
+        if sent.startswith("..."):
             talk.segments.clear()
-        said = spoken(said.removeprefix("..."))
-    for direction, ulpdu, fate in said:
+        sent = parsed(sent.removeprefix("..."))
+    for direction, ulpdu, fate in sent:
         damage = {0: Damage(flip=(10, 1))} if "!" in fate else None
         octets, _ = mpastream.build_stream([ulpdu], damage=damage)
         talk.say(direction, octets, captured="-" not in fate)
@@ -89,9 +90,9 @@ def talk_of(said: str | list[tuple[int, bytes, str]]) -> Talk:
     return talk
 
 
-def exchanged(said: str | list[tuple[int, bytes, str]]) -> list[MessageRecovered]:
+def exchanged(sent: str | list[tuple[int, bytes, str]]) -> list[MessageRecovered]:
     """The messages found in this connection, see :func:`talk_of`."""
-    return messages_of(talk_of(said).fed())
+    return messages_of(talk_of(sent).fed())
 
 
 def answers(found: list[MessageRecovered]) -> str:

@@ -4,25 +4,25 @@
 A word is an FPDU: a letter for its ULPDU, its octets of payload, and marks.
 
 * ``s`` a Send of random octets, ``z`` of zeros, ``o`` of ones, ``h`` of words that read as headers
-* ``w`` a Write of random octets, ``v`` one whose header has a DDP version that does not exist
-* ``i`` a Send with FPDUs in its payload, between other octets; ``j`` one full of FPDUs of 84
+* ``v`` a Send of random octets, whose header has a DDP version that does not exist
+* ``i`` a Send with FPDUs in its payload, between other octets; ``j`` a Send full of FPDUs of 84
   octets, where the last one may be cut
-* ``n`` octets that are no DDP segment, ``e`` no octets
+* ``w`` a Write of random octets, ``n`` octets that are no DDP segment, ``e`` no octets
 
-The marks say what is wrong with the FPDU:
+These marks say what is wrong with the FPDU:
 
-* ``!`` its CRC; ``~`` an octet of its payload, ``^`` one of its header
-* ``=99`` the value of its ULPDU_Length; with ``=>5`` it claims all up to the FPDU with this
-  number; ``^`` may follow
-* ``p8`` the value of its Marker, ``p9.1`` that of the second one
-* ``c`` after one of these: the sender's CRC covers it
+* ``!`` its CRC; ``~`` an octet of its payload, ``^`` an octet of its header
+* ``=99`` its ULPDU_Length is 99; ``=>5`` its ULPDU_Length leads to FPDU 5, counted from 0; ``^``
+  after either: an octet of its header is wrong, too
+* ``p8`` its Marker is 8, ``p9.1`` its second Marker is 9
+* ``c`` after one of these: the sender made it wrong before it computed the CRC
 
-or what the capture lacks:
+These say which octets the capture lacks:
 
-* ``-`` all of it, ``-20:60`` its octets from 20 to 60, ``-:60`` those before 60, ``-20:`` the rest
+* ``-`` all octets, ``-20:60`` octets 20 to 60, ``-:60`` octets before 60, ``-20:`` octets from 20
 * ``/60`` its segment was captured up to octet 60; ``+`` it was captured late, ``+20:60`` in part
 
-``*3`` at the end: three equal ones.
+``*3`` at the end: three such FPDUs.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 
 ISN, REQUEST = 1000, 20
-"""Initial number of the Initiator, and octets of its Request."""
+"""Initial sequence number of the Initiator, and length of its Request."""
 HEADER = 20
-"""Octets of ULPDU_Length and an untagged header.  With less, it is not known to be an FPDU."""
+"""Octets of ULPDU_Length and an untagged header.  With fewer, an FPDU is not recognised."""
 HEADER_WORDS = b"\x00\x20\x41\x43\x00\x40\xc1\x40"
 FILLERS = {"z": b"\0", "o": b"\xff", "h": HEADER_WORDS}
 WORD = re.compile(
@@ -63,7 +63,7 @@ class Report(NamedTuple):
 
 
 def inner(rng: random.Random, count: int) -> list[bytes]:
-    """FPDUs for a payload."""
+    """FPDUs that are put into a payload."""
     octets, truth = build_stream([messages.send(9, rng.randbytes(60))[0] for _ in range(count)])
     return [octets[each.start : each.end] for each in truth]
 
@@ -95,11 +95,12 @@ class Row:
     :param size: octets of a segment.  0: one FPDU a segment.
     :param wrap: the offset whose sequence number is 0.
     :param acknowledged: whether the peer acknowledges each piece, so that holes are closed.
-    :param startup: the captured startup frames, Q and A.  None: the SYNs are missing, too.  Without
-        both, MSNs do not begin at 1, and unused CRC fields are zeros, which read as Markers.
+    :param startup: the captured startup frames, Q and A.  None: the SYNs are missing, too.  If a
+        frame is missing, MSNs begin at 1001, and unused CRC fields are zeros, which read as
+        Markers.
     :ivar base: the sequence number of offset 0 of the Full Operation Phase.
     :ivar truth: the FPDUs.
-    :ivar gaps: the gaps to be reported.
+    :ivar gaps: begin and end of each gap that must be reported.
     :ivar events: the events of the capture.
     """
 
@@ -153,7 +154,7 @@ class Row:
         self.events = feed(self._segments(isn, markers, size, acknowledged=acknowledged))
 
     def _segments(self, isn: int, markers: bool, size: int, *, acknowledged: bool) -> list[Segment]:
-        """The captured segments: the octets of the Initiator, acknowledged, and the FINs."""
+        """The captured segments: octets of the Initiator, acknowledgements, and the FINs."""
         talk = Talk((isn, 0xFFFFF000), syn=self._startup is not None)
         say_startup(talk, markers=markers, crc=self._crc, captured=self._startup or "")
         snaps = dict[int, int | None]()
@@ -167,10 +168,10 @@ class Row:
         }
         for begin, end in pairwise(sorted(edges)):
             fate = fate_at.get(begin, "")
-            is_there = not any(start <= begin < stop for start, stop in lacking)
+            is_captured = not any(start <= begin < stop for start, stop in lacking)
             if fate.startswith("/"):
                 snaps[len(talk.segments)] = int(fate[1:])
-            talk.say(0, self.octets[begin:end], size=size or None, captured=is_there)
+            talk.say(0, self.octets[begin:end], size=size or None, captured=is_captured)
             if acknowledged:
                 talk.say(1, flags=ACK)
         for begin, end in self._late:
@@ -179,7 +180,7 @@ class Row:
         return cut_to(talk, snaps)
 
     def wanted(self, words: str) -> list[tuple[Report, bool]]:
-        """The reports that may come, and whether each must; see :func:`check`."""
+        """The reports that may come, each with whether it must come; see :func:`check`."""
         verdicts = words.split()
         found = []
         for at, (fpdu, fate) in enumerate(zip(self.truth, self.fates, strict=True)):
@@ -216,8 +217,8 @@ class Row:
     def check_errors(self, bad: set[int]) -> None:
         """Check that each bad FPDU is an error (RFC 5044 8 code 2).
 
-        A good FPDU with a forged Marker of its sender is another (code 3).  So may be the octets
-        that a length which is too short leaves.
+        A good FPDU whose sender forged a Marker is an error, too (code 3).  If a length is too
+        short, the octets after the claimed end may also be errors.
         """
         found = {
             ((each.seq - self.base) % 2**32, each.code)
@@ -242,7 +243,7 @@ class Row:
 
 
 def _damage(what: str, sender: bool, at: int, plain: list[TrueFPDU]) -> Damage:
-    """The damage for a mark."""
+    """The damage that a mark describes."""
     fpdu = plain[at]
     if what.startswith("="):
         claim = int(what.strip("=>^"))
@@ -260,7 +261,7 @@ def _damage(what: str, sender: bool, at: int, plain: list[TrueFPDU]) -> Damage:
 
 
 def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The holes, where those that touch are joined."""
+    """The holes, where adjacent holes are one."""
     found: list[tuple[int, int]] = []
     for begin, end in holes:
         if found and found[-1][1] == begin:

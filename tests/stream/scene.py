@@ -12,7 +12,7 @@ octets follow:
 
 A test may give other octets, and other letters.  With ``-`` a word is not captured, with ``+2`` it
 is captured two segments later, and with ``/9`` only up to octet 9.  Each segment acknowledges all
-that was sent before it, but with ``!`` only what its sender had received when it sent its last
+octets that were sent before it.  With ``!`` it repeats the acknowledgement of its sender's last
 segment.  ``...`` comes first if the SYNs are not captured.
 """
 
@@ -34,7 +34,7 @@ from tests.truth.impair import ACK, FIN, PSH, RST
 from tests.truth.mpastream import RTR_KEY, Damage, TrueFPDU, build_stream, startup_frame
 
 Octets = bytes | tuple[bytes, list[TrueFPDU]]
-"""Octets, and the FPDUs in them if there are any."""
+"""Octets, alone or with the FPDUs in them."""
 
 OCTETS: Mapping[str, Octets] = {
     "Q": request(),
@@ -55,20 +55,20 @@ INVALID, LOST = ErrorCode.INVALID_STARTUP_FRAME, ErrorCode.CONNECTION_LOST
 
 
 def both(**fields: int | bytes) -> dict[str, Octets]:
-    """Request, Replies and FPDUs, where both sides want the same."""
+    """Request, Replies and FPDUs, where both sides ask for the same."""
     frames = {"Q": request(**fields), "A": reply(**fields), "R": reply(rejected=1, **fields)}
     markers, crc = bool(fields.get("markers", 0)), bool(fields.get("crc", 1))
     return {**frames, "S": stream(markers=markers, crc=crc)}
 
 
 class Wrong(NamedTuple):
-    """An error, by the word that it is about."""
+    """An error to be reported, by the index of its word."""
 
     word: int
     code: ErrorCode | None
     text: str
     offset: int = 0
-    """Octets of the word before the place of the error."""
+    """The offset of the error in the octets of the word."""
 
 
 class Scene(Talk):
@@ -76,7 +76,7 @@ class Scene(Talk):
 
     :ivar at: direction and first sequence number of each word.
     :ivar frames: captured startup frames whose header is whole.
-    :ivar ulpdus: those of captured FPDUs, by direction.
+    :ivar ulpdus: the ULPDUs of captured FPDUs, by direction.
     """
 
     def __init__(
@@ -97,27 +97,27 @@ class Scene(Talk):
         self._rest: Octets = b""
         self._cuts: dict[int, int] = {}
         self.words = words.removeprefix("...").split()
-        had = [self.next[1], self.next[0]]
+        acks = [self.next[1], self.next[0]]
         due = [float(at) for at in range(len(self.segments))]
         for word in self.words:
             direction, is_captured = "><".index(word[0]), "-" not in word
-            sent, _, left = word.partition("/")
+            sent, _, snap = word.partition("/")
             sent, _, late = sent.partition("+")
             self.at.append((direction, self.next[direction] % 2**32))
             pieces = [self._octets(letter) for letter in sent.strip("><-!FX")]
-            if left:
-                self._cuts[len(self.segments)] = int(left)
+            if snap:
+                self._cuts[len(self.segments)] = int(snap)
             octets = b"".join(each for each, _ in pieces)
             if pieces and not octets:
                 continue
             if is_captured:
-                self._note(direction, pieces, int(left) if left else None)
+                self._note(direction, pieces, int(snap) if snap else None)
             flags = {"F": FIN | ACK, "X": RST | ACK, "Y": RST | ACK}.get(sent[-1], PSH | ACK)
             self.say(direction, octets, flags=flags, size=size, captured=is_captured)
             if "!" in word:
-                self.segments[-1] = self.segments[-1]._replace(ack=had[direction] % 2**32)
+                self.segments[-1] = self.segments[-1]._replace(ack=acks[direction] % 2**32)
             else:
-                had[direction] = self.next[1 - direction]
+                acks[direction] = self.next[1 - direction]
             delay = int(late) + 0.5 if late else 0
             due += [at + delay for at in range(len(due), len(self.segments))]
         order = sorted(range(len(due)), key=due.__getitem__)
@@ -125,10 +125,10 @@ class Scene(Talk):
         self._cuts = {at: self._cuts[each] for at, each in enumerate(order) if each in self._cuts}
 
     def fed(self, dialect: Dialect | None = None) -> list[Event]:
-        """The events of what was captured."""
+        """The events of the captured octets."""
         segments = [as_segment(number, each) for number, each in enumerate(self.segments, 1)]
-        for at, left in self._cuts.items():
-            segments[at] = segments[at]._replace(payload=segments[at].payload[:left])
+        for at, snap in self._cuts.items():
+            segments[at] = segments[at]._replace(payload=segments[at].payload[:snap])
         return feed(segments, dialect)
 
     def _octets(self, letter: str) -> tuple[bytes, list[TrueFPDU]]:
@@ -147,13 +147,16 @@ class Scene(Talk):
         return whole[:half], []
 
     def _note(
-        self, direction: int, pieces: list[tuple[bytes, list[TrueFPDU]]], left: int | None
+        self, direction: int, pieces: list[tuple[bytes, list[TrueFPDU]]], snap: int | None
     ) -> None:
-        """Note what must be reported about a word with so many octets captured."""
+        """Note what must be reported about a word.
+
+        :param snap: the number of captured octets.  None: all.
+        """
         for octets, truth in pieces:
-            self.ulpdus[direction].extend(each.ulpdu for each in truth if left is None)
-            if KEY.match(octets) and len(octets[:left]) >= HEADER:
-                self.frames.append(octets[:left])
+            self.ulpdus[direction].extend(each.ulpdu for each in truth if snap is None)
+            if KEY.match(octets) and len(octets[:snap]) >= HEADER:
+                self.frames.append(octets[:snap])
 
     def check(self, *wrong: Wrong, events: list[Event] | None = None) -> list[Event]:
         """Check that these errors, all startup frames and FPDUs are reported; return the events."""

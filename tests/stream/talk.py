@@ -24,8 +24,8 @@ ULPDUS = [fpdu.ulpdu for fpdu in TRUTH]
 class Talk:
     """One TCP connection, written segment by segment.  Direction 0 opens it.
 
-    Octets follow those sent before in the same direction.  They acknowledge all that the other
-    direction has sent, captured or not.
+    A segment continues its direction.  It acknowledges all octets that the other direction has
+    sent, captured or not.
     """
 
     def __init__(self, isn: tuple[int, int] = (1000, 0xFFFFF000), *, syn: bool = True) -> None:
@@ -70,7 +70,7 @@ class Talk:
             self.segments.append(Segment(direction, seq % 2**32, ack, flags, octets))
 
     def miss(self, direction: int, octets: bytes) -> int:
-        """Send octets that the receiver gets, but the capture does not."""
+        """Send octets that the peer receives, but that are not captured."""
         return self.say(direction, octets, captured=False)
 
     def close(self) -> None:
@@ -140,9 +140,9 @@ def received(
 ) -> list[Event]:
     """The events of segments, one a millisecond, from a capture that continues.
 
-    :param first: the frame of the first one.
-    :param connection: its number if there are several, see :func:`flow_of`.
-    :param later: nanoseconds by which all are delayed.
+    :param first: the frame number of the first segment.
+    :param connection: the number of their connection if there are several, see :func:`flow_of`.
+    :param later: nanoseconds by which all segments are delayed.
     """
     events: list[Event] = []
     for frame, each in enumerate(segments, first):
@@ -164,7 +164,7 @@ def found(events: list[Event], number: int, direction: int) -> list[bytes]:
 
 
 def check_whole(events: list[Event], number: int = 0) -> None:
-    """Check that all FPDUs of a connection come once, without an error or a gap."""
+    """Check that all FPDUs of a connection are reported once, without an error or a gap."""
     assert found(events, number, 0) == ULPDUS
     assert found(events, number, 1) == ULPDUS
     assert not [

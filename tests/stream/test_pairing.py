@@ -11,7 +11,7 @@ from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.messages import Messages
-from tests.stream.exchange import answers, exchanged, messages_of, spoken
+from tests.stream.exchange import answers, exchanged, messages_of, parsed
 from tests.stream.talk import Talk, started
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
@@ -76,7 +76,7 @@ from tests.truth.impair import ACK
         (">R1|10 <R", "?"),
         (">R1 >R2@2|10 >R3@3 <R <R@2 <R@3", "1 ? 3"),
         (">A1=77 >R2 <A1=77|8 <R", "? 2 / 1"),
-        # A hole that is long enough may have been a Response.  Then a hole that is too short.
+        # No hole, a hole that may have been a Response, and a hole that is too short for one.
         (">R1 <R >R2 <R >R3 <R", "1 2 3"),
         (">R1 <R >R2 <R- >R3 <R", "1 +"),
         (">R1 <R >R2 <S- <R >R3 <R", "1 2 3"),
@@ -123,12 +123,12 @@ def test_a_request_recognised_after_its_response(size: int, far: bool) -> None:
     """If the beginning is missing, one direction may be recognised after the other one.
 
     If several Requests are equal, it is unknown which Request a Response answers.  So no Request
-    captured before the Response is reported as unanswered.  A Request captured long after it may
-    be.
+    captured before the Response is reported as unanswered.  A Request captured long after the
+    Response is.
     """
     talk = Talk()
     talk.segments.clear()
-    for direction, ulpdu, _ in spoken(f">R1:{size} >R2:{size} >R3:{size}" + 3 * f" <R:{size}"):
+    for direction, ulpdu, _ in parsed(f">R1:{size} >R2:{size} >R3:{size}" + 3 * f" <R:{size}"):
         talk.say(direction, mpastream.build_stream([ulpdu])[0])
     *fpdus, end = talk.fed()
     first, second, third, *responses = (each for each in fpdus if isinstance(each, FPDURecovered))
@@ -140,7 +140,7 @@ def test_a_request_recognised_after_its_response(size: int, far: bool) -> None:
 
 
 def test_the_missing_response() -> None:
-    """A separate record has the octets that were asked for, in the direction of the Response."""
+    """A separate record lists the requested octets, in the direction of the Response."""
     found = exchanged(">R1 >R2:50@3 <R")
     assert answers(found) == "1 / 2"
     missing = found[-1]
@@ -175,7 +175,7 @@ def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
     talk = started()
     words = [f"A{msn}={100 + msn}" if atomic else f"R{msn}:50@{msn}" for msn in range(1, 5)]
     requests, responses = (
-        [ulpdu for _, ulpdu, _ in spoken(" ".join(side + each for each in words))] for side in "><"
+        [ulpdu for _, ulpdu, _ in parsed(" ".join(side + each for each in words))] for side in "><"
     )
     talk.say(0, mpastream.build_stream(requests)[0])
     octets, truth = mpastream.build_stream(responses)
@@ -200,14 +200,14 @@ def test_requests_on_another_queue_are_requests() -> None:
     request = messages.read_request(1, 7, 1000, 100, 1, 1)[0]
     for qn in (0, 7):
         moved = request[:6] + qn.to_bytes(4, "big") + request[10:]
-        assert answers(exchanged([(0, moved, ""), *spoken("<R")])) == "1"
+        assert answers(exchanged([(0, moved, ""), *parsed("<R")])) == "1"
 
 
 def test_responses_do_not_answer_malformed_requests() -> None:
     """A Response does not answer an RDMA Read Request that is too short or too long."""
     for octets in (bytes(27), bytes(29), b""):
         (request,) = messages.untagged_message(messages.READ_REQUEST, 1, 1, octets)
-        found = exchanged([(0, request, ""), *spoken("<R")])
+        found = exchanged([(0, request, ""), *parsed("<R")])
         assert answers(found) == "-"
         assert found[0].read_request is None
 

@@ -58,7 +58,7 @@ def steps(work: Callable[[], object], package: str) -> int:
 
 @contextmanager
 def traced() -> Iterator[Callable[[], tuple[int, int]]]:
-    """Yield a function that returns the octets allocated since then: held now, and at most."""
+    """Yield a function that returns the octets allocated since the start: now, and at most."""
     gc.collect()
     tracemalloc.start()
     try:
