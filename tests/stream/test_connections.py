@@ -6,11 +6,11 @@ Words describe a connection whose startup was captured:
 * ``>S`` and ``<S``: the FPDUs of a side; ``1`` and ``2`` their first octets and the rest; ``t``
   other FPDUs of the same length
 * ``F`` a FIN, ``X`` a RST; alone, or in the segment of the octets before it
-* ``.`` an acknowledgement, ``Y`` the SYN again, ``w`` a few octets of text
+* ``.`` an acknowledgement, ``Y`` the SYN again, ``w`` a few octets of text, ``p`` one octet
 * ``-``: not captured, ``+``: captured two segments later, ``=``: the octets are a copy
-* ``@100``: so far from its place, and the stream does not continue there
-* ``~30``: a pause of so many seconds; ``new@100``: another connection on the same ports, with
-  initial numbers so far from the old ones; ``new@100/3``: without its first three segments
+* ``@100``: 100 octets after its place; the next segment of the side does not continue there
+* ``~30``: a pause of 30 seconds; ``new@100``: another connection on the same ports, with initial
+  numbers that are greater by 100; ``new@100/3``: without its first three segments
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ WORD = re.compile(r"([><])([S12twp]?)([FXY.]?)([-+=]?)(?:@(-?\d+))?")
 def segments_of(words: str) -> list[tuple[Segment, int]]:
     """The segments of words, each with its delay in seconds."""
     isn = (1_000_000_000, 2_000_000_000)
-    talk, all_, seconds = started(isn), list[tuple[Segment, int]](), 0
-    all_ += [(each, 0) for each in talk.segments]
-    due = [float(at) for at in range(len(all_))]
+    talk, segments, seconds = started(isn), list[tuple[Segment, int]](), 0
+    segments += [(each, 0) for each in talk.segments]
+    due = [float(at) for at in range(len(segments))]
     for word in words.split():
         if word[0] == "~":
             seconds += int(word[1:])
@@ -72,10 +72,10 @@ def segments_of(words: str) -> list[tuple[Segment, int]]:
             captured = talk.segments[int(missed or 0) :]
         else:
             captured = _segments(talk, word)
-        begin = len(all_)
-        all_ += [(each, seconds) for each in captured]
-        due += [at + 2.5 * ("+" in word) for at in range(begin, len(all_))]
-    return [all_[at] for at in sorted(range(len(all_)), key=due.__getitem__)]
+        begin = len(segments)
+        segments += [(each, seconds) for each in captured]
+        due += [at + 2.5 * ("+" in word) for at in range(begin, len(segments))]
+    return [segments[at] for at in sorted(range(len(segments)), key=due.__getitem__)]
 
 
 def _segments(talk: Talk, word: str) -> list[Segment]:
@@ -104,7 +104,7 @@ WINDOW = SEQUENCE_WINDOW
 NEXT = ">S <S >F <F"
 
 SITUATIONS: dict[str, str] = {
-    # -- FINs: from both, at the same time, again, with octets, captured before them, from one side
+    # -- FINs: of both sides, repeated, with octets, captured before octets, of one side
     ">S <S >F <F": "closed",
     ">S <S >F <F >. >F= <F=": "closed",
     ">SF <SF >.": "closed",
@@ -134,7 +134,7 @@ SITUATIONS: dict[str, str] = {
         for pause in ("", "~70 ")
         for close, end in ((" >F <F", "closed"), ("", "capture ended"))
     },
-    # The RST has the next number.  Its peer may have sent octets before it arrived.
+    # The RST has the next number.  The peer may have sent octets before the RST arrived.
     **{
         f">S <1 >. {by}X@{away} {then}": "reset"
         for by in "><"
@@ -165,10 +165,10 @@ SITUATIONS: dict[str, str] = {
     f"{NEXT} ~100000 new@0 {NEXT}": "closed",
     ">S <S >X new@0 >S <S >X": "reset",
     f"{NEXT} new@70000 >F=@-70000 {NEXT}": "closed closed",
-    # A FIN elsewhere is of a new connection, a keep-alive probe of the old one.
+    # A FIN at another place belongs to a new connection, a keep-alive probe to the old one.
     ">S <S >X new@0 >F <F": "reset closed",
     f"{NEXT} new@0 >p@-1 {NEXT}": "closed",
-    # -- stray octets: they acknowledge octets of the peer, so they are of the same connection
+    # -- stray octets: they acknowledge octets of the peer, so they belong to the same connection
     **{f">1 >w@{away} >2 <S >F <F": "closed" for away in (-300_000_000, -70_000, -1000)},
 }
 
@@ -184,7 +184,7 @@ def read(segments: list[tuple[Segment, int]]) -> list[Event]:
 
 @pytest.mark.parametrize("words", SITUATIONS)
 def test_situations(words: str) -> None:
-    """All FPDUs of each connection are found once, without errors, and the endings are right."""
+    """Each connection has its FPDUs once, without errors, and the right ending."""
     events = read(segments_of(words))
     endings = re.findall("half closed|capture ended|[a-z]+", SITUATIONS[words])
     assert [each.ending for each in ends(events)] == endings
@@ -202,7 +202,7 @@ def test_situations(words: str) -> None:
 @pytest.mark.parametrize("only", ["both", ">", "<"])
 @pytest.mark.parametrize("missed", [0, 3, 5])
 def test_the_same_numbers_and_other_octets(missed: int, only: str, end: str, how: str) -> None:
-    """Some senders begin with the same number each time: it is another connection."""
+    """Some senders begin with the same number each time.  Other octets show a new connection."""
     sides = [f"{side}{'t' if only in ('both', side) else 'S'}" for side in "><"]
     events = read(segments_of(f">S <S {end} new@0 {' '.join(sides)} >F <F")[missed:])
     if not missed:
@@ -214,11 +214,14 @@ def test_the_same_numbers_and_other_octets(missed: int, only: str, end: str, how
 
 
 @pytest.mark.parametrize("by", "><")
-@pytest.mark.parametrize("when", [True, False])
-def test_a_reset_in_a_hole_of_the_capture(when: bool, by: str) -> None:
-    """The RST stands where the captured octets end, but its receiver had acknowledged more."""
+@pytest.mark.parametrize("before", [True, False])
+def test_a_reset_in_a_hole_of_the_capture(before: bool, by: str) -> None:
+    """The RST stands where the captured octets end, but its receiver acknowledges more.
+
+    :param before: whether an acknowledgement before the RST shows that, too.
+    """
     other = "<" if by == ">" else ">"
-    acknowledged = f"{other}. " * when
+    acknowledged = f"{other}. " * before
     words = f"{by}1 {other}S {by}2- {acknowledged}{by}X@{FIRST - len(STREAM)} {other}. >F <F"
     assert [each.ending for each in ends(read(segments_of(words)))] == ["closed"]
 
@@ -262,7 +265,7 @@ def test_late_copies_of_the_old_connection(away: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lost", "there", "flags", "how", "crc"),
+    ("lost", "snap", "flags", "how", "crc"),
     [
         (*cut, *end, crc)
         for cut in ((0, None), (100, None), (0, 2), (0, 14), (0, 30))
@@ -271,18 +274,18 @@ def test_late_copies_of_the_old_connection(away: tuple[int, int]) -> None:
     ],
 )
 def test_an_end_within_an_fpdu(
-    lost: int, there: int | None, flags: int, how: str, crc: bool
+    lost: int, snap: int | None, flags: int, how: str, crc: bool
 ) -> None:
     """The FPDU is cut short, unless the peer acknowledges octets that were not captured (RFC 5044
     8).
 
-    If the capture ends, nothing is known about the rest.  With a snap length, ULPDU_Length is
-    enough to know.
+    If the capture ends, nothing is known about the rest.  If the snap length has cut the FPDU off,
+    its ULPDU_Length is enough.
     """
     talk, last = started(crc=crc), TRUTH[-1]
     talk.say(0, STREAM[: last.start])
     at = talk.say(0, STREAM[last.start : -100])
-    cuts = {len(talk.segments) - 1: there}
+    cuts = {len(talk.segments) - 1: snap}
     talk.miss(0, STREAM[len(STREAM) - lost :])
     talk.say(1, flags=ACK)
     if flags:
@@ -301,8 +304,8 @@ def test_an_end_within_an_fpdu(
 def test_beginnings_captured_in_part(kept: str) -> None:
     """The startup frames show where the Full Operation Phase begins.
 
-    Direction 0 is that of the first captured segment.  If no segment of the other one was
-    captured, its octets do not count as missing.
+    Direction 0 is that of the first captured segment.  If no segment of direction 1 was captured,
+    its octets do not count as missing.
     """
     talk = whole((3_000_000_000, 77))
     if kept == "one side":
@@ -329,8 +332,10 @@ def test_beginnings_captured_in_part(kept: str) -> None:
 
 
 def test_a_closed_connection_ends_while_the_capture_continues() -> None:
-    """Its end is reported, and its memory free, when no late copy can come any more.  After the end
-    of a capture nothing is left."""
+    """Its end is reported, and its memory freed, when no late copy can come any more.
+
+    After the end of a capture nothing is left.
+    """
     flows = Flows(first_number=7)
     assert not ends(received(flows, whole().segments))
     other = whole((5, 6)).segments[:1]

@@ -22,7 +22,7 @@ from tests.truth.mpastream import build_stream
 
 
 def records_of(frames: list[bytes]) -> bytes:
-    """The octets of a capture file: before each frame stands a record header without MPA."""
+    """The octets of a capture file: before each frame are a record header and other headers."""
     return b"".join(b"\x80\x21\x5a\x6b" * 4 + b"\x45\x00" * 27 + each for each in frames)
 
 
@@ -42,7 +42,7 @@ def test_startup_frames_and_fpdus_in_a_file(size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 40, 1460])
 def test_delayed_startup_after_such_a_file(size: int) -> None:
-    """The true Request is still found."""
+    """The true Request, after the file, is still found."""
     octets, _ = stream()
     talk = Talk()
     talk.say(0, records_of([request(), reply(), octets[:200], b""]), size=size)
@@ -56,7 +56,7 @@ def test_delayed_startup_after_such_a_file(size: int) -> None:
 @pytest.mark.parametrize("lead", [b"", b"login\r\n"])
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_key_after_a_hole_and_no_fpdu(lead: bytes, swapped: bool) -> None:
-    """What follows the Key was never FPDUs, and is not looked at when the connection ends."""
+    """The octets after the Key are no FPDUs.  The end of the connection does not change that."""
     talk = Talk()
     sender, other = (1, 0) if swapped else (0, 1)
     talk.miss(sender, b"octets that nobody captured")

@@ -62,7 +62,7 @@ SITUATIONS: list[tuple[Script, str, str, str]] = [
 
 @pytest.mark.parametrize("straight", [True, False])
 def test_ends(straight: bool) -> None:
-    """On both reading paths.  The frame is that of the first FIN, not of a later one."""
+    """Both reading paths report the same.  The frame is that of the first FIN."""
     for end, *expected in SITUATIONS:
         conversation = talk()
         end(conversation)
@@ -77,7 +77,7 @@ def test_ends(straight: bool) -> None:
 @pytest.mark.parametrize("by", [0, 1])
 @pytest.mark.parametrize("copies", [0, 1])
 def test_acknowledgements_show_who_closed_first(by: int, copies: int) -> None:
-    """A FIN that acknowledges the other one answers it.  The order of capture does not count."""
+    """A FIN that acknowledges the peer's FIN is second.  The order of capture does not count."""
     conversation = talk()
     conversation.close(by)
     frames = conversation.frames()
@@ -98,7 +98,7 @@ def test_without_startup_frames() -> None:
 
 
 def test_rejected() -> None:
-    """The Responder ends the connection with its Reply, whoever closes it then."""
+    """The Responder ends the connection with its Reply, whoever closes it afterwards."""
     (found,) = ends(frames_of(PCAPS / "reject_pdata.pcap"))
     assert (found.by, found.cause, found.frame) == ("responder", "rejected", 6)
     assert found.text == "rejected by the Responder, closed"
@@ -148,7 +148,7 @@ def test_message_of_a_terminate(name: str, straight: bool) -> None:
 @pytest.mark.parametrize("straight", [True, False])
 @pytest.mark.parametrize("received", [1, 2, 3])
 def test_terminate_of_one_of_equal_messages(received: int, straight: bool) -> None:
-    """It is about the last one that its sender had received."""
+    """The Terminate is about the last of them that its sender had received."""
     conversation = talk(ack_every=0)
     for _ in range(3):
         conversation.initiator.write(b"again", stag=7)
@@ -165,7 +165,7 @@ def test_terminate_of_one_of_equal_messages(received: int, straight: bool) -> No
 
 @pytest.mark.parametrize("straight", [True, False])
 def test_frame_of_a_terminate_after_a_hole(straight: bool) -> None:
-    """It is the frame that brought the Terminate, though it is found later."""
+    """The frame is the one that brought the Terminate, although it is found later."""
     conversation = talk(ack_every=0)
     conversation.responder.send(b"not captured")
     conversation.responder.terminate(1, 1, 0)

@@ -29,7 +29,7 @@ from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
 ISN = (1000, 0xFFFFF000)
 BEGIN = ISN[0] + 1
 END = whole(ISN).next[0] - 1
-"""The place after the last octet of direction 0, that of its FIN."""
+"""The sequence number of the FIN of direction 0."""
 
 
 LINGERING = 64
@@ -42,7 +42,7 @@ def _few_linger(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ended(flows: Flows) -> list[Event]:
-    """The events of a connection from SYN to FIN, and of others until it is released."""
+    """The events of a connection from SYN to FIN, and of others until the first is released."""
     events = received(flows, whole(ISN).segments)
     brief = [Segment(0, 1, 0, FIN | SYN, b""), Segment(1, 1, 2, FIN | SYN | ACK, b"")]
     for number in range(LINGERING):
@@ -77,7 +77,7 @@ def opened(flows: Flows) -> int:
         # Segments do not live longer than four minutes.
         (late(BEGIN, STREAM[:300], after=(PAST_SECONDS - 10) * SECOND), True),
         (late(BEGIN, STREAM[:300], after=(PAST_SECONDS + 10) * SECOND), False),
-        # By a clock that was set back, it came before the end of its connection.
+        # The clock was set back, so the copy seems to come before the end of its connection.
         (late(BEGIN, STREAM[:300], after=-20 * SECOND), True),
     ],
 )
@@ -93,7 +93,7 @@ def test_one_segment(segment: Captured, is_copy: bool) -> None:
 
 
 def test_the_same_ports_and_numbers_again() -> None:
-    """Even with a SYN it is no connection, at any time."""
+    """A copy of all segments, even of the SYN, opens no connection, at any time."""
     for after in (0, 100_000 * SECOND, -100_000 * SECOND):
         flows = Flows()
         ended(flows)
@@ -105,7 +105,7 @@ def test_the_same_ports_and_numbers_again() -> None:
 
 @pytest.mark.parametrize("longer", [-1, 0, 1])
 def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
-    """It is another connection: the last octets are remembered, and their number."""
+    """Other octets show another connection: the end of the old one is remembered."""
     flows = Flows()
     ended(flows)
     ulpdus = [
@@ -122,7 +122,7 @@ def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
 
 
 def test_remembered_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last connections are known, the first ones are forgotten."""
+    """The latest connections are remembered, the first connections are forgotten."""
     most = 1 << 10
     monkeypatch.setattr(past_connections, "PAST_CONNECTIONS", most)
     past = PastConnections()

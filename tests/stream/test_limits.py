@@ -67,7 +67,7 @@ def test_part_of_an_fpdu() -> None:
 
 
 def test_octets_that_wait_for_the_reply() -> None:
-    """Octets that come before the Reply, and do not yet show what they are."""
+    """Octets before the Reply that do not yet show what they are become a gap."""
     talk = Talk()
     talk.say(0, REQUEST)
     seq = talk.say(0, STREAM[:190], size=100)
@@ -75,7 +75,7 @@ def test_octets_that_wait_for_the_reply() -> None:
 
 
 def test_a_copied_syn_after_a_limit() -> None:
-    """It does not move the end of its direction back: a RST at that end still counts."""
+    """The SYN does not move the end of its direction back: a RST at that end still counts."""
     talk = started()
     talk.say(0, STREAM[:190])
     talk.miss(1, STREAM)
@@ -147,7 +147,7 @@ def test_connections_are_limited(most: int) -> None:
 
 
 def test_octets_of_an_ended_connection_are_a_gap() -> None:
-    """Its holes, and octets that wait for the rest of an FPDU."""
+    """Its holes become gaps, and so do octets that wait for the rest of an FPDU."""
     talk = started()
     talk.miss(0, STREAM[:50])
     talk.say(0, STREAM[50:100])
@@ -171,9 +171,9 @@ def test_idle_connections_make_room() -> None:
 
 @pytest.mark.parametrize("by_turns", [False, True])
 def test_a_limit_of_one_connection(by_turns: bool) -> None:
-    """Connections one after the other need only one.
+    """Connections that follow each other do not reach the limit.
 
-    By turns, each segment ends the connection of the last one.  Nothing fails or is false.
+    If they send by turns, each segment ends the other connection.  Nothing fails or is false.
     """
     segments = whole().segments
     sent = [(each, number) for number in range(5) for each in segments]

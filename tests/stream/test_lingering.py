@@ -18,7 +18,7 @@ SYN_ALONE = [Segment(0, 1, 0, SYN, b"")]
 
 
 def released(lingering: Lingering[str], time_ns: int) -> list[str]:
-    """The ones that are released when a segment of others comes."""
+    """The connections that are released when a segment of another one comes."""
     gone = []
     for each in lingering.advance(time_ns):
         lingering.discard(each)
@@ -28,7 +28,7 @@ def released(lingering: Lingering[str], time_ns: int) -> list[str]:
 
 @pytest.mark.parametrize("begin", [0, -(10**18)])
 def test_one_clock(begin: int) -> None:
-    """Each stays for half a minute after its end, also before 1970."""
+    """Each connection lingers for half a minute after its end, also before 1970."""
     lingering: Lingering[str] = Lingering()
     lingering.add("a", begin + 1 * SECOND, may_gain=False)
     lingering.add("b", begin + 9 * SECOND, may_gain=False)
@@ -44,7 +44,7 @@ def test_one_clock(begin: int) -> None:
 
 
 def test_a_clock_that_is_ahead() -> None:
-    """It does not shorten the time of those that ended by another clock."""
+    """It does not shorten the time of connections that ended by another clock."""
     lingering: Lingering[str] = Lingering()
     assert released(lingering, 1000 * SECOND) == []
     lingering.add("a", 1 * SECOND, may_gain=False)
@@ -73,7 +73,7 @@ def test_idle_by_another_clock() -> None:
         events += received(flows, SYN_ALONE, 60, connection=2000 + number, later=hours)
     events += flows.finish()
     assert not [each for each in ends(events) if each.ending == "idle"]
-    whole_ones = {each.connection.number for each in ends(events) if each.ending == "closed"}
-    assert len(whole_ones) >= 15
-    for number in whole_ones:
+    closed = {each.connection.number for each in ends(events) if each.ending == "closed"}
+    assert len(closed) >= 15
+    for number in closed:
         check_whole(events, number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The negotiation of a connection, and whether its peers kept to it (RFC 6581 9)."""
+"""What the peers of a connection agreed on, and whether they kept to it (RFC 6581 9)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def negotiated_in(record: dict[str, Any]) -> list[Any]:
 
 
 def depths(ird: tuple[int, int], ord: tuple[int, int]) -> list[Any]:
-    """The report for a client and a server that kept to it."""
+    """The report for a client and a server that agreed on IRD and ORD alone, and kept to it."""
     return [False, ird, ord, None, None, True, []]
 
 
@@ -94,16 +94,16 @@ def test_captures(name: str, number: int, dialect: str | None, wanted: list[Any]
 
 
 NOT_KEPT: dict[int, tuple[str | None, list[str]]] = {
-    6: (None, ["RFC 6581 9.1"] * 2),  # numbers in answer to 0x3FFF
+    6: (None, ["RFC 6581 9.1"] * 2),  # IRD and ORD in answer to 0x3FFF
     38: ("send", ["RFC 6581 9.2"]),  # a Write in answer to a Send
     39: (None, ["RFC 6581 9.2"]),  # no RTR indication at all
 }
-"""Connections of the probe in which siw, or the client, did not keep to it, by number."""
+"""Connections of the probe in which siw, or the client, did not keep to the agreement."""
 
 
 @pytest.mark.parametrize("path", REAL, ids=capture_name)
 def test_captures_that_kept_to_it(path: Path) -> None:
-    """No connection of any capture is reported to break a rule, but for these."""
+    """No connection of any capture is reported to break a rule, except these."""
     for record in connections(path):
         if "probe" in path.name and record["connection"] in NOT_KEPT:
             rtr, clauses = NOT_KEPT[record["connection"]]
@@ -126,7 +126,7 @@ CHANGED = [
 @pytest.mark.examples
 @pytest.mark.parametrize("mutation", CHANGED, ids=lambda mutation: mutation.name)
 def test_broken_rules(mutation: Any) -> None:
-    """The rule that a mutation breaks is reported as in its truth; the valid case breaks none."""
+    """The rule that a mutation breaks is reported, as in its truth.  The valid case breaks none."""
     for seed in range(3):
         case = mutation.case(seed)
         for conversation in (case.valid, case.conversation):

@@ -68,14 +68,14 @@ def mixed(*frames: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize("begin", [0, 3, 12], ids=["SYN", "startup", "FPDUs"])
 @pytest.mark.parametrize("tags", [(NONE, VLAN_5), (VLAN_5, NONE), (VLAN_5, VLAN_6)])
 def test_two_networks(tags: tuple[bytes, bytes], begin: int) -> None:
-    """Numbers that do not fit show two connections, and not one that was captured twice."""
+    """Sequence numbers that do not fit show two connections, not one that was captured twice."""
     one, other = (
         tagged(frames[begin:], tag) for frames, tag in zip((ONE, OTHER), tags, strict=True)
     )
     assert sorted(found(mixed(one, other))) == sorted(found(one) + found(other))
     copy = tagged(ONE[begin:], tags[1])
     assert found(mixed(one, copy)) == found(one)
-    # One after the other, too: the first numbers of the second one do not fit.
+    # The same holds if the second connection follows the first: its first numbers do not fit.
     assert sorted(found(one + other)) == sorted(found(one) + found(other))
 
 

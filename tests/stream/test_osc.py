@@ -53,8 +53,8 @@ def conversation(lengths: Sequence[int], dialect: str | None = "osc", **options:
     return made
 
 
-def unlike(lengths: Sequence[int], **options: Any) -> Conversation:
-    """The same by RFC 5044, but with revision 1 in the Reply to a Request of revision 0."""
+def with_osc_revisions(lengths: Sequence[int], **options: Any) -> Conversation:
+    """The same messages by RFC 5044, but revision 1 answers revision 0, as in osc."""
     made: Conversation = conversation(lengths, None, revision=0, **options)
     for at, item in enumerate(made.script):
         if isinstance(item, StartupItem) and item.kind is StartupKind.REPLY:
@@ -63,13 +63,13 @@ def unlike(lengths: Sequence[int], **options: Any) -> Conversation:
 
 
 def but_request(records: list[Record]) -> list[Record]:
-    """Records without the dialect of the Request, which is reported before it can be known."""
+    """Records without the dialect of the Request, which is not yet known when it is reported."""
     return [
         {**each, "dialect": None} if each.get("kind") == "request" else each for each in records
     ]
 
 
-SPOKEN = [FORCED, Dialect.SOFTUIWARP]
+LAYOUTS = [FORCED, Dialect.SOFTUIWARP]
 WHOLE = [Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), Overlap(0.3)]
 MISSING = [CaptureLoss(0.1), SnapLength(120), LateStart(5)]
 
@@ -94,7 +94,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 # -- forced ------------------------------------------------------------------------------------
 
 
-@given(st.sampled_from(SPOKEN), st.data())
+@given(st.sampled_from(LAYOUTS), st.data())
 def test_forced(dialect: Dialect, data: st.DataObject) -> None:
     """All is as in the truth, on both reading paths, without errors."""
     made = drawn(data, dialect, packing=data.draw(PACKING), mss=data.draw(st.integers(40, 1460)))
@@ -106,7 +106,7 @@ def test_forced(dialect: Dialect, data: st.DataObject) -> None:
     assert {each["dialect"] for each in of(found, "connection")} == {dialect.value}
 
 
-@given(st.sampled_from(SPOKEN), st.data(), st.sampled_from(WHOLE + MISSING), st.integers(0, 2**32))
+@given(st.sampled_from(LAYOUTS), st.data(), st.sampled_from(WHOLE + MISSING), st.integers(0, 2**32))
 @settings(max_examples=2 * settings.default.max_examples)
 def test_impaired(dialect: Dialect, data: st.DataObject, impairment: Impairment, seed: int) -> None:
     """If every octet was captured, every FPDU is reported once.
@@ -193,7 +193,7 @@ def test_startup_in_another_order(captured: Any, dialect: Dialect | None) -> Non
 # -- streams that conform to RFC 5044 ------------------------------------------------------------
 
 
-@given(st.builds(unlike, **OPTIONS))
+@given(st.builds(with_osc_revisions, **OPTIONS))
 def test_a_reply_that_breaks_the_rule(made: Conversation) -> None:
     """With RFC 5044 forced it is an error, and the rest is read as usual."""
     truth = made.truth(messages=True, payload=True)
@@ -211,7 +211,7 @@ def test_a_reply_that_breaks_the_rule(made: Conversation) -> None:
     assert of(found, "connection")[0]["dialect"] == "rfc5044"
 
 
-@given(st.builds(unlike, LENGTHS, markers=MARKERS, crc=st.booleans()))
+@given(st.builds(with_osc_revisions, LENGTHS, markers=MARKERS, crc=st.booleans()))
 def test_forced_wrongly(made: Conversation) -> None:
     """A conforming stream read as osc gives records or errors, and no more FPDUs than octets."""
     frames = made.frames()
@@ -232,18 +232,18 @@ def test_forced_wrongly(made: Conversation) -> None:
     )
 )
 def test_other_revisions_are_not_its_own(made: Conversation) -> None:
-    """Forcing osc has no effect on them, except on the dialect of a Request of revision 0."""
+    """Forcing osc has no effect, except on the dialect of a Request of revision 0."""
     frames = made.frames()
     assert but_request(plain(frames, FORCED)) == but_request(plain(frames))
 
 
 @pytest.mark.parametrize("dialect", [each for each in Dialect if each is not FORCED])
 def test_another_dialect_is_forced(dialect: Dialect) -> None:
-    """A forced dialect is believed if it has the Reply's revision.  Any other has no effect."""
+    """A forced dialect is believed if it has the Reply's revision.  If not, it has no effect."""
     frames = conversation_of("osc").frames()
-    spoken = dialect if dialect in OF_REVISION_1 else FORCED
+    expected = dialect if dialect in OF_REVISION_1 else FORCED
     (_, reply) = of(plain(frames, dialect), "startup")
-    assert reply["dialect"] == spoken.value
+    assert reply["dialect"] == expected.value
     assert (of(plain(frames, dialect), "connection") == of(plain(frames), "connection")) is (
-        spoken is FORCED
+        expected is FORCED
     )

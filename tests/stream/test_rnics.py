@@ -39,7 +39,7 @@ def of_version(ulpdu: bytes, version: int) -> bytes:
 @pytest.mark.parametrize(("figure", "initiator", "responder", "result"), CELLS)
 @pytest.mark.parametrize("crc", [False, True])
 def test_figures(figure: str, initiator: str, responder: str, result: str, crc: bool) -> None:
-    """Figures 14 to 17: a connection is read as two RNICs agree, and `rnics` holds them.
+    """Figures 14 to 17: a connection is read as its RNICs agree, and ``rnics`` names their types.
 
     Where the figure has N/A, the Responder adapts (C.2.3).  The dialect is forced, since
     revisions 0 and 1 are otherwise those of osc.
@@ -53,9 +53,9 @@ def test_figures(figure: str, initiator: str, responder: str, result: str, crc: 
     sent: tuple[list[bytes], list[bytes]] = [], []
     markers: list[bool] | None = None
     if result != "close":
-        version, own = int(result[2]), result[-3:]
+        version, agreed = int(result[2]), result[-3:]
         # M of the receive direction of Initiator and Responder.  The peer sends the Markers.
-        markers = [own[2] == "1", own[0] == "1"]
+        markers = [agreed[2] == "1", agreed[0] == "1"]
         crcs = bool(asked["crc"] or answered["crc"])
         for direction in (0, 1):
             ulpdus = [of_version(each, version) for each in ULPDUS]

@@ -55,7 +55,7 @@ SPOKE_EARLY = "the Responder sends before it has received an FPDU (RFC 5044 7.1.
 OTHER_C = "C of the Rtr Frame is {}, that of the Reply {} (" + PROPOSAL + " 2)"
 
 SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
-    # 2: it comes if both have set S.  siw only echoes S, and an FPDU follows.
+    # 2: an Rtr Frame comes if both have set S.  siw only echoes S, and an FPDU follows.
     *((ALL, both(enhanced=1, markers=markers), [], PROPOSAL) for markers in (0, 1)),
     *((NONE, both(enhanced=1, markers=markers), [], "rfc5044") for markers in (0, 1)),
     (">Q <A >T <S >S >F <F", S_IN_BOTH, [], PROPOSAL),
@@ -65,7 +65,7 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
     ),
     (">Q <A >T >F <F", both(enhanced=1, markers=1), [], PROPOSAL),
     (">Q <A >F <F", both(enhanced=1, markers=1), [], "rfc5044"),
-    # 2 and 5: otherwise there is none.  If one comes, it is an error, and is skipped.
+    # 2 and 5: otherwise no Rtr Frame may come.  If it comes, it is an error, and is skipped.
     *((NONE, of_s(*each), [], "rfc5044") for each in ((1, 0), (0, 1), (0, 0))),
     (ALL, of_s(0, 0), [Wrong(2, INVALID, NOT_ACCEPTED)], "rfc5044"),
     (ALL, of_s(1, 0), [Wrong(2, INVALID, AWAITS_NONE)], PROPOSAL),
@@ -84,7 +84,7 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
         for c in (0, 1)
     ),
     (ALL, S_IN_BOTH | {"T": rtr(enhanced=1, rejected=1, markers=1, reserved=9)}, [], PROPOSAL),
-    # One more, of either side.
+    # A second Rtr Frame, of either side.
     (">Q <A >T >T >S <S >F <F", S_IN_BOTH, [Wrong(3, INVALID, NOT_ACCEPTED)], PROPOSAL),
     (">Q <A >T <T >S <S >F <F", S_IN_BOTH, [Wrong(3, INVALID, NOT_ACCEPTED)], PROPOSAL),
     # A side that sends too early.
@@ -95,7 +95,7 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
 
 @pytest.mark.parametrize("at", range(len(SITUATIONS)))
 def test_situations(at: int) -> None:
-    """With each in one segment, and in pieces."""
+    """Each word is sent in one segment, and without errors also in pieces."""
     words, letters, wrong, dialect = SITUATIONS[at]
     markers = int(letters["Q"] == both(enhanced=1, markers=1)["Q"])
     for size in (None, 20) if not wrong else (None,):
@@ -112,7 +112,7 @@ def test_situations(at: int) -> None:
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_captured_out_of_order(order: tuple[int, ...]) -> None:
-    """2: a Request before an Rtr Frame is one, even after octets in streaming mode."""
+    """2: the Rtr Frame confirms the Request before it, even after octets in streaming mode."""
     letters = S_IN_BOTH | {"T": rtr(private_data=bytes(5))}
     words = [">w", "<w", ">Q", "<A", ">T", ">S"]
     for size in (100, 1460):
@@ -129,7 +129,7 @@ def test_captured_out_of_order(order: tuple[int, ...]) -> None:
 def test_frames_that_are_due_if_the_proposal_is_forced(
     dialect: Dialect | None, s: tuple[int, int], words: str
 ) -> None:
-    """2: the frame comes if S is set in both.  Only the user knows that S is no echo."""
+    """2: an Rtr Frame comes if S is set in both.  Only the user knows that S is no echo."""
     scene = Scene(words, of_s(*s))
     events = scene.fed(dialect)
     is_missed = dialect is Dialect.RTR_PROPOSAL_2007 and s == (1, 1) and words == NONE
@@ -140,7 +140,7 @@ def test_frames_that_are_due_if_the_proposal_is_forced(
 
 @pytest.mark.parametrize("upto", [1, 15, 16, 19, 20, 24])
 def test_an_rtr_frame_that_never_becomes_whole(upto: int) -> None:
-    """Any part of it gives a result."""
+    """Any part of it gives one error, and no FPDU."""
     letters = S_IN_BOTH | {"T": rtr(private_data=b"private")[:upto]}
     events = Scene(">Q <A >T >F <F", letters).fed()
     assert len(errors(events)) == 1

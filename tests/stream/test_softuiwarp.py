@@ -35,7 +35,7 @@ def with_pad(ulpdu: bytes) -> bytes:
 
 
 def conversation(lengths: Sequence[int], dialect: str | None, **options: Any) -> Conversation:
-    """Sends of so many octets from the Initiator, and an answer."""
+    """Sends of these lengths from the Initiator, and an answer."""
     made = Conversation(dialect=dialect, crc=False, **options)
     rng = Random(str(lengths))
     for length in lengths:
@@ -96,7 +96,7 @@ def test_recognised(lengths: list[int], packing: Any, mss: int) -> None:
 
 @pytest.mark.parametrize(("markers", "crc"), [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_only_without_markers_and_crcs(markers: int, crc: int) -> None:
-    """With either agreed on it is RFC 5044, even if headers stand where the other pads lead."""
+    """With either it is RFC 5044, even if lengths with SoftUiWARP's pads lead to headers."""
     ulpdus = [messages.send(msn, bytes(msn + 8))[0] for msn in range(8)]
     whole, _ = build_stream(ulpdus[:1], markers=bool(markers), crc=bool(crc))
     letters: dict[str, Octets] = {
@@ -115,7 +115,7 @@ def test_only_without_markers_and_crcs(markers: int, crc: int) -> None:
 
 
 def test_two_at_the_end_are_enough() -> None:
-    """Two are enough, since the stream ends where their lengths say."""
+    """After an FPDU of odd length, two more are enough if the stream ends where they end."""
     one, two = (
         of(plain(conversation(lengths, "softuiwarp").frames()), "connection")[0]["dialect"]
         for lengths in ([1, 2], [1, 2, 4])

@@ -103,8 +103,8 @@ WORKS: list[tuple[str, Mapping[str, Octets]]] = [
     (">Q <R" + " >w <w" * 5 + " >F <F", both(markers=1) | {"w": bytes(4) + b"\0\4no FPDU!!!"}),
     # -- startup frames that were not captured, or late
     *(
-        (f"... >Q <{reply}A >S <S >F <F", both(crc=0, revision=0, private_data=b"hello"))
-        for reply in ("", "-")
+        (f"... >Q <{mark}A >S <S >F <F", both(crc=0, revision=0, private_data=b"hello"))
+        for mark in ("", "-")
     ),
     *(
         (words, both(crc=crc, markers=markers))
@@ -121,10 +121,10 @@ WORKS: list[tuple[str, Mapping[str, Octets]]] = [
         )
     ),
     *(
-        (f">Q <R >{one}P <{other}A >S <S >F <F", both() | {"P": request(private_data=bytes(30))})
-        for one, other in (("", ""), ("", "-"), ("-", ""))
+        (f">Q <R >{p}P <{a}A >S <S >F <F", both() | {"P": request(private_data=bytes(30))})
+        for p, a in (("", ""), ("", "-"), ("-", ""))
     ),
-    # What answers a Request confirms it, and so do FPDUs directly after it or after a Reply.
+    # An answer confirms a Request.  So do FPDUs directly after it, or after a Reply.
     *(
         (f"{begin}>w <w >{q}Q <{a}A >S <S >F <F", both(markers=markers) | {"w": text})
         for begin in ("", "... ")
@@ -132,33 +132,33 @@ WORKS: list[tuple[str, Mapping[str, Octets]]] = [
         for text in (b"login\r\n", PROSE)
         for markers in (0, 1)
     ),
-    # Nobody answers it.  In a segment of its own it is a Request.  Within text it may be anything.
+    # Nobody answers.  In a segment of its own it is a Request.  Within text it may be anything.
     ("... >w >Q >F <F", {}),
     ("... >w >p >F <F", {"p": b"<p>" + request(private_data=bytes(60)) + b"</p>"}),
-    # Without the SYN, another Request after a rejected one does not show that this was no frame.
+    # Without the SYN, a Request after a rejected Request does not show that the first is no frame.
     ("... >Q <R >P <A >f >f <f", {"P": request(private_data=b"abcdefgh")}),
-    # FPDUs do not show that the hole before them stays.  It may hold the Reply.
+    # FPDUs after a hole do not show that it stays open.  A late Reply may fill it.
     *((f">Q <A+{late} {'>f <f ' * 12}", {}) for late in range(1, 24, 3)),
     # -- startup frames that the snap length has cut off
     *(
-        (words.format(there), both(private_data=bytes(16), markers=markers))
+        (words.format(snap), both(private_data=bytes(16), markers=markers))
         for markers in (0, 1)
-        for there in (0, 12, 19, 20, 30)
+        for snap in (0, 12, 19, 20, 30)
         for words in (
             ">Q/{0} <A >S <S >F <F",
             ">Q <A/{0} >S <S >F <F",
             ">Q/{0} <A/{0} >S <S >F <F",
             ">Q/{0} <R >Q <A/{0} >S <S >F <F",
-            ">Q/{0} >F <F" if there < 20 else ORDINARY,
+            ">Q/{0} >F <F" if snap < 20 else ORDINARY,
             ">Q <A/{0}",
         )
     ),
     *(
         (
-            f">Q <A <t/{there} <X",
+            f">Q <A <t/{snap} <X",
             both(revision=2, enhanced=1, private_data=enhanced_data(4, 4, a=1, b=1)),
         )
-        for there in (0, 2, 3)
+        for snap in (0, 2, 3)
     ),
 ]
 
@@ -170,7 +170,7 @@ def is_known(words: str) -> bool:
 
 @pytest.mark.parametrize("at", range(len(WORKS)), ids=lambda at: WORKS[at][0][:40])
 def test_situations_that_work(at: int) -> None:
-    """With each in one segment, and in pieces."""
+    """Each word is sent in one segment, and in pieces."""
     words, letters = WORKS[at]
     for size in (None, 1000) if "/" in words else (None, 30):
         scene = Scene(words, letters, size=size)
@@ -211,9 +211,9 @@ def test_octets_in_the_syn(upto: int, again: int) -> None:
 def test_fpdus_do_not_wait_for_a_startup_frame(
     crc: int, size: int, words: str, markers: tuple[int, int]
 ) -> None:
-    """The peer shows where it ends, and the octets there show that FPDUs begin.
+    """The peer acknowledges the end of the frame, and the octets there show that FPDUs begin.
 
-    If it is captured later, it is reported then, and the FPDUs are not reported again.
+    If the frame is captured later, it is reported then, and the FPDUs are not reported again.
     """
     ulpdus = [each for _ in range(12) for each in ULPDUS]
     letters: dict[str, Octets] = {
@@ -233,7 +233,7 @@ def test_fpdus_do_not_wait_for_a_startup_frame(
 
 @pytest.mark.parametrize("first", [(5, 0), (5, 0, 1), (2, 5, 0)])
 def test_a_request_captured_after_fpdus_and_the_syn(first: tuple[int, ...]) -> None:
-    """A Marker has led to the FPDUs before the SYN came.  The Reply answers that Request."""
+    """A Marker led to FPDUs before the SYN was captured.  The Reply answers the late Request."""
     octets, truth = build_stream(ULPDUS, markers=True)
     talk = Talk()
     talk.say(0, request())
@@ -260,7 +260,7 @@ def test_a_request_captured_after_fpdus_and_the_syn(first: tuple[int, ...]) -> N
     ],
 )
 def test_startup_frames_captured_between_fpdus(words: str, count: int) -> None:
-    """FPDUs after a startup frame were found before it was captured, and it is no FPDU."""
+    """FPDUs are found before the startup frame ahead of them.  The frame is not read as an FPDU."""
     scene = Scene(words, {"L": build_stream([messages.send(1, bytes(600))[0]])})
     events = scene.fed()
     assert [each.octets for each in seen(events)] == scene.frames
@@ -270,7 +270,7 @@ def test_startup_frames_captured_between_fpdus(words: str, count: int) -> None:
 
 @pytest.mark.parametrize("beginning", ["", "... ", ">-z <-z "])
 def test_each_rejection_costs_the_same(beginning: str) -> None:
-    """Work does not grow with the number of rejections before."""
+    """The work for a rejection does not grow with the number of earlier rejections."""
 
     def cost(times: int) -> int:
         talk = Scene(beginning + ">Q <R " * times, {"z": bytes(100)})

@@ -82,7 +82,7 @@ def of_key(letter: str) -> str:
 
 
 STARTUPS: list[tuple[str, list[Wrong]]] = [
-    # -- as the RFC wants it
+    # -- as RFC 5044 requires
     (">Q <A >f <f >F <F", []),
     ("<Q >A <f >f >F <F", []),
     (">w <w >Q <A >f <f >F <F", []),
@@ -103,7 +103,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">z <A >F <F", [Wrong(1, INVALID, OF_2)]),
     (">w <A >S <S >F <F", [Wrong(1, INVALID, OF_2)]),
     (">T <A >F <F", [Wrong(0, INVALID, NO_RTR), Wrong(1, INVALID, OF_2)]),
-    # -- both sides sent the same (rule 8), whether the second side had received the first or not
+    # -- both sides sent the same (rule 8), whether the second side had received that frame or not
     (">A <A >F <F", [Wrong(0, INVALID, OF_2), Wrong(1, INVALID, BOTH_REPLY)]),
     *(
         (asked + then, [Wrong(1, INVALID, BOTH_REQUEST)])
@@ -135,7 +135,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
         for letter, octets in (("x", 1), ("h", 28), ("O", 600))
         for then in ("<A >S <S", "<R")
     ),
-    # -- another Request, before the Reply (captured late or not) or after it
+    # -- another Request, before the Reply (which may be captured late) or after it
     (">Q >P <A >S <S >F <F", [Wrong(1, INVALID, AGAIN)]),
     (">Q >P >P <A >S <S >F <F", [Wrong(1, INVALID, AGAIN), Wrong(2, INVALID, AGAIN)]),
     (">Q >P <A+1 >S <S >F <F", [Wrong(1, INVALID, AGAIN)]),
@@ -168,7 +168,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     # Text in a RST is not for MPA.
     (">Q <A >Y", []),
     (">Q <A <Y", []),
-    # A FIN counts as an octet, but is none.
+    # A FIN takes a sequence number, but is no octet.
     (">Q <A >F <f <F", [Wrong(3, None, OF_4)]),
     (">Q <A >F <! <f <F", [Wrong(4, None, OF_4)]),
     (">Q <A <F >S <!", []),
@@ -197,7 +197,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <p >S <f >F <F", [Wrong(1, INVALID, OF_9)]),
     # -- errors that are certain even if the snap length has cut off octets
     (">P/22 >F <F", [Wrong(1, LOST, CLOSED)]),
-    *((f">Q <h/{there} >F <F", [Wrong(1, INVALID, f"28 {ANSWER}")]) for there in (1, 4, 27)),
+    *((f">Q <h/{snap} >F <F", [Wrong(1, INVALID, f"28 {ANSWER}")]) for snap in (1, 4, 27)),
     # -- a Reply whose Private Data lie in a hole is not reported, but counts: an FPDU is believed
     (">Q <p <-O >( >)", []),
     # -- octets before a Reply that rejects are not for MPA
@@ -214,7 +214,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q", []),
     (">Q <-A >F <F", []),
     ("... >Q >F <F", []),
-    # -- octets that the Initiator had received before its Request are no answer; ULPs may agree on
+    # -- octets that the Initiator had received before its Request are no answer: ULPs may agree on
     # any place for startup
     ("<w >Q <A >S <S >F <F", []),
     ("<w+1 >Q <A >S <S >F <F", []),
@@ -232,9 +232,9 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
 
 @pytest.mark.parametrize(("words", "wrong"), STARTUPS, ids=[words for words, _ in STARTUPS])
 def test_reports_of_a_startup(words: str, wrong: list[Wrong]) -> None:
-    """Each broken rule is reported, with its place and its clause, and no other.
+    """Each broken rule is reported, with its place and its clause, and no other rule.
 
-    Also all startup frames and FPDUs, and whether the connection stays rejected.
+    All startup frames and FPDUs are also reported, and whether the connection stays rejected.
     """
     seed = random.randrange(2**32)
     scene = Scene(words, LETTERS, seed=seed)
@@ -250,7 +250,7 @@ def test_reports_of_a_startup(words: str, wrong: list[Wrong]) -> None:
     ("words", "wrong"), [row for row in STARTUPS if not set(row[0]) & set("!+-/.lpY")]
 )
 def test_a_startup_in_segments_of_one_octet(words: str, wrong: list[Wrong]) -> None:
-    """In segments of one octet the same is found, with the same broken clauses."""
+    """In segments of one octet, the same frames, FPDUs and broken clauses are reported."""
     seed = random.randrange(2**32)
     scene = Scene(words, LETTERS, seed=seed)
     scene.segments = [
@@ -295,7 +295,7 @@ def test_the_responder_sends_first(acknowledged: int, markers: int) -> None:
         (">Q <1+1", 1, True),
         (">Q <1+1", 19, True),
         (">Q <1+1", 20, False),
-        # Which octets the Initiator had sent then is known only after the Request.
+        # The Request is captured later: until then, the octets of the Initiator may be anything.
         (">Q+1 <1", 0, False),
     ],
 )
@@ -342,7 +342,7 @@ def test_a_terminate_may_come_first(
 
 @pytest.mark.parametrize("octet", [b"", b"\0"])
 def test_a_probe_does_not_break_rule_4(octet: bytes) -> None:
-    """Rule 4: a keep-alive repeats the last octet of the Reply, or none (RFC 9293 3.8.4)."""
+    """Rule 4: a keep-alive repeats the last octet of the Reply, or has none (RFC 9293 3.8.4)."""
     scene = Scene(">Q <A")
     _, at = scene.at[1]
     scene.copy(1, at + 19, octet, ACK)
@@ -353,7 +353,7 @@ def test_a_probe_does_not_break_rule_4(octet: bytes) -> None:
 
 
 def test_rejected_because_of_ird() -> None:
-    """RFC 6581 9.1: ORD of the Reply says what is needed.  A Terminate after R is wrong."""
+    """RFC 6581 9.1: ORD of the Reply says which IRD is needed.  A Terminate after R is wrong."""
     asked, answered = (
         {"revision": 2, "enhanced": 1, "private_data": enhanced_data(1, depth)} for depth in (1, 8)
     )
@@ -365,14 +365,14 @@ def test_rejected_because_of_ird() -> None:
 
 
 @pytest.mark.parametrize("how", ["closed", "reset", "capture ended"])
-@pytest.mark.parametrize("there", [12, 16, 20, 119])
+@pytest.mark.parametrize("sent", [12, 16, 20, 119])
 @pytest.mark.parametrize("size", [7, 400])
 @pytest.mark.parametrize("words", [">P", ">Q <B", "<w >Q <B"])
-def test_the_end_within_a_startup_frame(words: str, size: int, there: int, how: str) -> None:
+def test_the_end_within_a_startup_frame(words: str, size: int, sent: int, how: str) -> None:
     """Rule 10, and code 1 of section 8: the captured part shows that it is a startup frame."""
     end = {"closed": " >F <F", "reset": " >X", "capture ended": ""}[how]
-    asked, answered = (each(private_data=bytes(100))[:there] for each in (request, reply))
+    asked, answered = (each(private_data=bytes(100))[:sent] for each in (request, reply))
     scene = Scene(words + end, {"P": asked, "B": answered}, size=size)
-    text = f"the connection was {how} {there} octets into a startup frame"
+    text = f"the connection was {how} {sent} octets into a startup frame"
     wrong = Wrong(len(words.split()) - 1, LOST, f"{text} (RFC 5044 7.1.2 rule 10)")
     scene.check(*[wrong] * bool(end))

@@ -78,7 +78,7 @@ def end_of(segments: list[Segment]) -> ConnectionEnded:
 
 
 BEGUN = "5>S 6<S 8>. 20>Q 21<. 70<A 71>. "
-"""A handshake of 3 and a startup of 50 milliseconds, in seven frames."""
+"""A handshake that takes 3 milliseconds, and a startup that takes 50, in seven frames."""
 NO_STALL = (0, 0, None, "")
 
 STALLS = {
@@ -89,25 +89,25 @@ STALLS = {
     "a FIN is late": ("80>f 400>F 401<F 402>.", (1, 320, 9, ">")),
     "the last acknowledgement is late": ("80>F 81<F 500>.", (1, 419, 10, "<")),
     "copies are no progress": ("80>f 180>c 279>c 301<.", (1, 221, 11, ">")),
-    "acknowledgements again are no progress": ("80>f 90<d 180<d 290<.", (1, 210, 11, ">")),
+    "repeated acknowledgements are no progress": ("80>f 90<d 180<d 290<.", (1, 210, 11, ">")),
     "new octets are progress": ("80>f 179>f 278>f 377<.", NO_STALL),
     "octets that fill a hole are progress": ("80>m 90>f 390>r 391<.", (1, 300, 9, ">")),
     "the longest of three counts": ("80>f 300<. 301>f 701<. 702<f 1000>.", (3, 400, 11, ">")),
     "octets of the Responder wait": ("80>f 81<f 300>.", (1, 219, 10, "<")),
     "a stall lasts to the end": ("80>f 280>c 680>c", (1, 600, None, ">")),
     "a RST is no progress": ("80>f 480<X", (1, 400, None, ">")),
-    "a late copy is no part of it": ("80>f 90<. 500>c 501<.", NO_STALL),
+    "a late copy is no part of a stall": ("80>f 90<. 500>c 501<.", NO_STALL),
 }
 
 
 def sides(senders: str) -> int:
-    """Senders as a number."""
+    """The bit mask of senders: 1 is the Initiator, 2 the Responder."""
     return sum(1 << "><".index(sender) for sender in senders)
 
 
 @pytest.mark.parametrize("name", STALLS)
 def test_stalls(name: str) -> None:
-    """Their number; of the longest: its time, the frame that ended it, and whose octets waited."""
+    """Stalls are counted.  The longest has its time, its last frame, and whose octets waited."""
     words, (count, longest, frame, senders) = STALLS[name]
     segments = segments_of(BEGUN + words)
     found = end_of(segments)
@@ -147,21 +147,21 @@ def test_acknowledgements_not_captured() -> None:
 
 WITHIN = {
     "a whole message": ("80>f", ""),
-    "the Initiator's": ("80>f 81>g", ", within a message of the Initiator"),
-    "that of both": (
+    "of the Initiator": ("80>f 81>g", ", within a message of the Initiator"),
+    "of both": (
         "80>g 81<g",
         ", within a message of the Initiator and of the Responder",
     ),
-    "of one that closes": ("80>g 81>F 82<F 83>.", ", within a message of the Initiator"),
-    "one that goes on after a hole": ("80>m 81>g 90>r", ", within a message of the Initiator"),
-    "one that a hole may have ended": ("80>g 81>m 82<.", ""),
-    "a damaged FPDU tells nothing": ("80>b 81<.", ""),
+    "of the side that closes": ("80>g 81>F 82<F 83>.", ", within a message of the Initiator"),
+    "open after a filled hole": ("80>m 81>g 90>r", ", within a message of the Initiator"),
+    "a message that may have ended in a hole": ("80>g 81>m 82<.", ""),
+    "a damaged FPDU shows nothing": ("80>b 81<.", ""),
 }
 
 
 @pytest.mark.parametrize("name", WITHIN)
 def test_within_messages(name: str) -> None:
-    """The last FPDU of a direction has no Last flag, and nothing is missing after it."""
+    """A message is open if the last FPDU has no Last flag, and nothing is missing after it."""
     words, text = WITHIN[name]
     end = end_of(segments_of(BEGUN + words)).end
     assert end is not None
@@ -171,7 +171,7 @@ def test_within_messages(name: str) -> None:
 
 
 def test_a_whole_message_after_two_holes() -> None:
-    """Octets between them are read after it, and their message goes on."""
+    """The message between the holes is found later, and continues after the second hole."""
     octets, truth = build_stream([WHOLE, WHOLE, OPEN, WHOLE, WHOLE])
     half, talk = truth[0].end // 2, started()
     for begin, end in ((0, 2), (3, 6), (8, 10), (2, 3), (6, 8)):
