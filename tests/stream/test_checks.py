@@ -36,7 +36,7 @@ PROBE_TERMINATES = {
     75: "1/1/0x04",
     96: "1/2/0x03",
 }
-"""By connection, the error in the Terminate of siw, where siw conforms."""
+"""The error in siw's Terminate, by the number of the connection, where siw conforms."""
 
 OF_DRAFT = PCAPS / "crafted" / "draft_ulp_send.pcap"
 PROBE_OTHERS = {
@@ -47,7 +47,7 @@ PROBE_OTHERS = {
     112,  # a ULPDU of 65535 octets
     *(105, 106, 119),  # Terminate on another queue, ULPDU_Length 0, after a Terminate
 }
-"""Connections in which the client, or in 38 the server, breaks another visible rule."""
+"""Connections in which the client breaks another visible rule; in connection 38, the server."""
 
 
 def events_of(conversation: Conversation, segments: list[Segment] | None = None) -> list[Event]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Octets that were sent and never captured: what they cost, and when gaps come (RFC 5044 6)."""
+"""Octets that were never captured: the FPDUs that are lost, and when gaps come (RFC 5044 6)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[
     ],
 )
 def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) -> None:
-    """A FIN shows them, or an acknowledgement, a RST's too.  That of one octet may be of a FIN."""
+    """A FIN shows that they are missing.  So does an acknowledgement, even that of a RST.
+
+    An acknowledgement of only one missing octet may be that of a FIN.
+    """
     octets, truth = stream([600] * 5, markers=False)
     talk = started()
     talk.say(0, octets[:2000], size=500)
@@ -73,7 +76,7 @@ def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) ->
 
 @pytest.mark.parametrize("markers", [False, True])
 def test_islands_are_limited(markers: bool) -> None:
-    """At HELD_ISLANDS islands the oldest go first.  Their whole FPDUs are found."""
+    """If there are more than HELD_ISLANDS, the oldest are given up.  Their FPDUs are found."""
     octets, truth = stream([20] * 2300, markers=markers)
     talk = started(markers=markers)
     holes = [(each.start, each.end - each.start) for each in truth[1::2]]
@@ -90,8 +93,10 @@ def test_islands_are_limited(markers: bool) -> None:
 
 @pytest.mark.parametrize("markers", [False, True])
 def test_closed_holes_are_limited(markers: bool) -> None:
-    """Only so many acknowledged holes may still be filled.  The oldest becomes a gap, and stays a
-    gap if its octets still come."""
+    """A limited number of acknowledged holes may still be filled.
+
+    The oldest becomes a gap.  It stays a gap if its octets are captured later.
+    """
     octets, truth = stream([500] * 300, markers=markers)
     talk = started(markers=markers)
     holes = [(each.start, each.end - each.start) for each in truth[1::2]]
@@ -112,7 +117,7 @@ def test_closed_holes_are_limited(markers: bool) -> None:
 
 @pytest.mark.parametrize("short", [0, 1])
 def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int) -> None:
-    """Then FPDUs of later segments are in order, and not before."""
+    """FPDUs of later segments are out of order until then."""
     octets, truth = stream([600] * 5, markers=False)
     talk = started()
     talk.say(0, octets[: truth[1].start])
@@ -141,13 +146,13 @@ def test_acknowledgements_alone_close_a_hole() -> None:
 SEGMENTS_AFTER_A_HOLE: dict[str, tuple[list[float], int | None, list[int]]] = {
     "an FPDU a segment": ([2, 3, 4, 5, 6], None, [2, 3, 4, 5]),
     "two FPDUs a segment": ([2, 4, 6], None, [2, 3, 4, 5]),
-    "one FPDU, then its length leads on": ([2, 3, 4.5, 6], None, [2, 3, 4, 5]),
+    "one FPDU, whose length leads to others": ([2, 3, 4.5, 6], None, [2, 3, 4, 5]),
     "the first segment ends within an FPDU": ([2, 3.5, 5, 6], None, []),
     "the first segment begins within an FPDU": ([2.5, 4, 5, 6], None, []),
     "the first FPDU is bad": ([2, 3, 4, 5, 6], 2, []),
-    "another one is bad": ([2, 3, 4, 5, 6], 4, [2, 3, 4, 5]),
+    "a later FPDU is bad": ([2, 3, 4, 5, 6], 4, [2, 3, 4, 5]),
 }
-"""The places in FPDUs where segments end, the bad FPDU, and the FPDUs that need not wait."""
+"""Where segments begin and end, in FPDUs; the bad FPDU; and the FPDUs that need not wait."""
 
 
 @pytest.mark.parametrize("straight", [True, False])
@@ -179,7 +184,7 @@ def test_fpdus_in_a_payload_that_fill_segments(straight: bool) -> None:
 
 @pytest.mark.parametrize("straight", [True, False])
 def test_a_segment_that_leads_on_may_come_late(straight: bool) -> None:
-    """The segment that it leads to came before, and ends within an FPDU."""
+    """Its length leads to a segment that came before, and that ends within an FPDU."""
     octets, truth = stream([600] * 6, markers=False)
     size = truth[0].end // 2
     talk = started()
@@ -193,7 +198,7 @@ def test_a_segment_that_leads_on_may_come_late(straight: bool) -> None:
 @pytest.mark.parametrize("crc", [True, False])
 @pytest.mark.parametrize("name", SEGMENTS_AFTER_A_HOLE)
 def test_fpdus_that_need_not_wait_without_markers(name: str, crc: bool, straight: bool) -> None:
-    """Good FPDUs that fill the first segment after a hole, and FPDUs that lengths lead to then."""
+    """These are good FPDUs that fill the first segment after a hole, and FPDUs that follow them."""
     places, bad, ahead = SEGMENTS_AFTER_A_HOLE[name]
     damage = {} if bad is None else {bad: Damage(crc_xor=1)}
     ulpdus = [messages.send(msn, bytes(600))[0] for msn in range(1, 8)]
@@ -217,7 +222,7 @@ def test_fpdus_that_need_not_wait_without_markers(name: str, crc: bool, straight
     ("crc", "forged"), [(True, {}), (False, {}), (True, {2: Damage(fpduptr={1: 8}, sender=True)})]
 )
 def test_markers_lead_to_fpdus_after_an_open_hole(crc: bool, forged: dict[int, Damage]) -> None:
-    """The FPDU that one points to is found at once, if its CRC is good or its Markers agree."""
+    """An FPDU to which a Marker points is found at once if its CRC is good or its Markers agree."""
     ulpdus = [messages.send(msn, bytes(1382))[0] for msn in range(1, 8)]
     octets, truth = build_stream(ulpdus, markers=True, crc=crc, damage=forged)
     talk = started(markers=True, crc=crc)
@@ -229,7 +234,7 @@ def test_markers_lead_to_fpdus_after_an_open_hole(crc: bool, forged: dict[int, D
 
 @pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
 def test_an_island_without_fpdu_hides_none(order: tuple[int, int, int]) -> None:
-    """The start of an island is not the start of an FPDU."""
+    """The start of an island need not be the start of an FPDU."""
     octets, truth = stream([600] * 39, markers=False)
     talk = started()
     first = talk.next[0]
@@ -295,8 +300,8 @@ def test_before_the_startup_frames(seed: int, closed: bool) -> None:
         known = captured.intersection(range(start, end))
         again += bool(known)
         for at, length in stretches_of(known):
-            there = first.intersection(range(at, at + length)) if differing else ()
-            wanted += [(min(there), max(there) + 1 - min(there))] if there else []
+            places = first.intersection(range(at, at + length)) if differing else ()
+            wanted += [(min(places), max(places) + 1 - min(places))] if places else []
         captured.update(range(start, end))
     if not closed:
         talk.say(1, octets)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Evidence where startup frames are missing: CRCs count before headers, all FPDUs before some."""
+"""Evidence if startup frames are missing: good CRCs outweigh headers, all FPDUs outweigh some."""
 
 from __future__ import annotations
 
@@ -28,33 +28,34 @@ UNMARKED = {"crc": False, "markers": True, "size": 700}
 """Options of :class:`tests.stream.rows.Row`."""
 
 ROWS: list[tuple[str, str, dict[str, Any]]] = [
-    # -- only the Request was captured.  A bad FPDU without a Marker does not show where they are.
+    # -- only the Request was captured.  A bad FPDU without Marker does not show where Markers are.
     *(
         (f"{first} s200 s3000 s2000 s1500", "", {"startup": "Q", "size": 700, **MARKERS})
         for first in ("s300! s100", "s300 s100!")
     ),
-    # The Reply says that there are Markers, but no captured FPDU shows where.  The one after the
-    # whole one is cut short, and its length is unknown.
+    # The Reply says that there are Markers, but no captured FPDU shows where.  The FPDU after the
+    # whole FPDU lacks its end, and its length is unknown.
     ("s60- s60 s60-30: s60 s60-", "", {"startup": "A", "size": 0, **MARKERS}),
     # More holes than are kept: islands are not given up before their octets were searched.
     ("s40*3 s40- " * 100, "", {"startup": "Q", "size": 0, "acknowledged": True}),
     # -- the first FPDU has zero length.  It may be the RTR indication (RFC 6581 9.2), and has no
-    # header by which it is found.  The Markers of the others show where all are.
+    # header by which it is found.  The Markers of the other FPDUs show where all Markers are.
     *(
         (f"e {others}", "", {"startup": startup, "markers": markers, "size": 0})
         for startup in ("Q", "A", "", None)
         for others, markers in (
             *(("s30", False), ("s30*3", False), ("s1400", True), ("s1400*3", True)),
-            *((f"s300-{there}:", markers) for there in (0, 20) for markers in (False, True)),
+            *((f"s300-{begin}:", markers) for begin in (0, 20) for markers in (False, True)),
         )
     ),
-    # -- each whole FPDU is found if all other octets may be parts of FPDUs.  No segment holds one.
+    # -- each whole FPDU is found if all other octets may be parts of FPDUs.  No segment holds a
+    # whole FPDU.
     *(
         ("s150-44: s150 s150-132: " * 3, "", {"markers": markers, "size": size})
         for markers in (False, True)
         for size in (7, 40)
     ),
-    # Others were cut off, and their lengths lead to the next.
+    # Some FPDUs were cut off, and their lengths lead to the next.
     *(
         (words, " ".join("g?"["/" in each] for each in words.split()), {"size": 0})
         for words in (
@@ -63,9 +64,9 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
             *("s40/58*150 s40 s40/58*249", "s40/58*150 s40 s40/58*19 s40 s40/58*229"),
         )
     ),
-    # A cut one is not reported to have no Markers if it is unknown whether there are any.
+    # If it is unknown whether there are Markers, no cut-off FPDU is reported to have none.
     ("s27/34 s1", "? g", {"size": 0, **MARKERS}),
-    # -- CRCs outweigh a row of headers in a payload (RFC 5044 4.4), and good FPDUs in it
+    # -- CRCs outweigh a row of headers in a payload (RFC 5044 4.4), or good FPDUs in a payload
     *(
         ("h40000-:5000 s80 s90 s100 h40000 s5 s700", "", {"size": size})
         for size in (900, 1460, 9000)
@@ -78,8 +79,8 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
     ),
     # Octets that repeat from one Marker to the next cost little to search.
     ("h63900- h63900-:14000 h63900*2", "", {"size": 3_000, **MARKERS}),
-    # -- bad FPDUs, and Markers at unknown places.  Lengths lead over them to a good FPDU, or to the
-    # FIN.  That shows how many Markers they hold.
+    # -- bad FPDUs, and Markers at unknown places.  The lengths of bad FPDUs lead to a good FPDU, or
+    # to the FIN.  That shows how many Markers the bad FPDUs hold.
     ("s10 s20 s52 s26 s30 s5!", "", {"size": 30}),
     *(
         (
@@ -95,39 +96,39 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
     # The only Marker points to a place to which a length leads.  With that Marker, the next length
     # leads to a good FPDU.
     ("s60!-:20 s60*4 s300! s60*3", ". g b g", {"startup": "A", **MARKERS}),
-    # The length leads to the start of a hole, 4 octets too early.  That does not make it bad.
-    *((f"s60- s60*3 s30*2 s60-{there}:", "", {"size": 40, **MARKERS}) for there in range(84, 88)),
-    # The second Marker of an FPDU shows where the first one is (RFC 5044 4.3).
+    # The length leads to the start of a hole, 4 octets too early.  The FPDU is not bad for that.
+    *((f"s60- s60*3 s30*2 s60-{begin}:", "", {"size": 40, **MARKERS}) for begin in range(84, 88)),
+    # The second Marker of an FPDU shows where the first Marker is (RFC 5044 4.3).
     ("s3000p500c*4", "", MARKERS),
-    # A length that is wrong by 4, under a good CRC, hides one Marker, not all of the direction.
+    # A length that is wrong by 4, under a good CRC, hides one Marker.  All others still count.
     ("s8 s52*5 s52=74c s52*6 s182*30", "", {"size": 0, **MARKERS}),
     # -- without CRCs.  FPDUs of 512 octets: each Marker stands before ULPDU_Length and is zero.
     ("s482-:300 s482*19", "", UNMARKED),
-    # An unused CRC field is zero, like such a Marker, every 512 octets if FPDUs add up to that.
-    # The Markers in those FPDUs are above 0.  A few FPDUs before them may look like chance.
+    # Unused CRC fields are zero, like such Markers.  They come every 512 octets if FPDUs add up to
+    # that.  The true Markers are above 0.  A few FPDUs before them may look like chance.
     *(
         (f"s{first}-:8 {sizes} {f'{sizes} ' * 19}", f". {'? ' * few}{'g ' * (19 * few)}", UNMARKED)
         for first in (34, 150)
         for sizes, few in (("s482", 1), ("s232 s228", 2), ("s148 s144 s144", 3))
     ),
-    # Most FPDUs hold no Marker.  Read without Markers, a row of FPDUs ends at the first one.
+    # Most FPDUs hold no Marker.  Read without Markers, a row of FPDUs ends at the first Marker.
     ("s50 s90 s33 " * 20, "? " * 8 + "g " * 52, UNMARKED),
-    # Every other Marker is forged.  No row has two that agree, but all rows together do.
+    # Every other Marker is forged.  No row has two Markers that agree, but all rows together have.
     ("s34-:8 s482 " + "s482p4 s482 " * 9, "", UNMARKED),
-    # Markers in the octets that a wrong length claims point to FPDUs.  So there are Markers.
+    # Markers in the octets that a wrong length claims point to FPDUs, so they are Markers.
     *((f"s30- s30*3 s30=>{end}c s30*75", ". g ? g", UNMARKED) for end in (32, 40, 55)),
 ]
-"""Words of :mod:`tests.stream.rows`, expected reports, and options."""
+"""Words and expected reports of :func:`tests.stream.rows.check`, and options."""
 
 
 @pytest.mark.parametrize(("words", "expected", "options"), ROWS, ids=[row[0][:50] for row in ROWS])
 def test_rows(words: str, expected: str, options: dict[str, Any]) -> None:
-    """All FPDUs are found, with the right number of Markers, and no others."""
+    """All FPDUs are found, with the right number of Markers, and no false FPDU."""
     check(words, expected, **{"startup": None, "acknowledged": False, **options})
 
 
 def sends(*sizes: int) -> list[bytes]:
-    """ULPDUs of Sends with so many octets of payload, one segment each."""
+    """ULPDUs of Sends with payloads of these sizes, one segment each."""
     rng = random.Random(len(sizes))
     return [
         messages.send(1000 + index, rng.randbytes(size), mulpdu=65000)[0]
@@ -160,8 +161,8 @@ def listed(events: list[Event], direction: int) -> list[Found]:
     return [(each.ulpdu, each.markers, each.crc) for each in found]
 
 
-def true(truth: Sequence[TrueFPDU], missing: Collection[int] = ()) -> list[Found]:
-    """The FPDUs to be found, without those that are missing."""
+def wanted(truth: Sequence[TrueFPDU], missing: Collection[int] = ()) -> list[Found]:
+    """The FPDUs that must be found: all but the missing ones."""
     verdict = {True: "good", False: "bad", None: "off"}
     return [
         (each.ulpdu, each.markers, verdict[each.crc_ok])
@@ -193,7 +194,7 @@ def test_payload_of_headers_in_one_direction_and_crcs_in_the_other() -> None:
     say_fpdus(talk, 1, octets, truth)
     events = talk.fed()
     assert listed(events, 0) == []
-    assert listed(events, 1) == true(truth)
+    assert listed(events, 1) == wanted(truth)
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -212,13 +213,13 @@ def test_what_one_direction_shows_counts_for_the_other(first: int) -> None:
     ends = {each.connection.endpoints[each.direction] for each in fpdus(events)}
     assert len(ends) == 2
     single = next(each.direction for each in fpdus(events) if len(each.ulpdu) == 78)
-    assert listed(events, single) == true(truth, missing)
+    assert listed(events, single) == wanted(truth, missing)
 
 
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("aligned", [False, True])
 def test_without_crcs_segments_show_that_a_row_is_no_payload(aligned: bool, markers: bool) -> None:
-    """If FPDUs begin with segments, they are reported soon, otherwise at the end."""
+    """If FPDUs begin where segments begin, they are reported soon, otherwise at the end."""
     octets, truth = build_stream(sends(*[300] * 40), markers=markers, crc=False)
     talk = Talk(syn=False)
     for each in truth:
@@ -231,7 +232,7 @@ def test_without_crcs_segments_show_that_a_row_is_no_payload(aligned: bool, mark
 
 @pytest.mark.parametrize(("before", "msn"), [(496, 12), (500, 16)])
 def test_octets_between_holes_show_where_markers_are(before: int, msn: int) -> None:
-    """MSN 12 and then a Marker of 16 read as a Marker of 12 and then MSN 16."""
+    """MSN 12 before a Marker of 16 has the same octets as a Marker of 12 before MSN 16."""
     rng = random.Random(msn)
     ulpdus = [
         messages.send(number, rng.randbytes(size), mulpdu=1442)[0]
@@ -246,7 +247,7 @@ def test_octets_between_holes_show_where_markers_are(before: int, msn: int) -> N
     talk.say(0, octets[before:end])
     talk.miss(0, octets[end : end + 40])
     talk.say(0, octets[end + 40 :])
-    assert listed(talk.fed(), 0) == true(truth, missing=(0, 2))
+    assert listed(talk.fed(), 0) == wanted(truth, missing=(0, 2))
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -254,7 +255,7 @@ def test_octets_between_holes_show_where_markers_are(before: int, msn: int) -> N
 @pytest.mark.parametrize("count", [2, 4, 8])
 @pytest.mark.parametrize("seed", range(6))
 def test_payloads_of_small_numbers(markers: bool, step: int, count: int, seed: int) -> None:
-    """Each may be a Marker, and many the first word of an FPDU, except for its ULPDU_Length."""
+    """Each number may be a Marker.  Many may begin an FPDU, except for their ULPDU_Length of 0."""
     rng = random.Random(seed)
     ulpdus = []
     for number in range(count + 2):

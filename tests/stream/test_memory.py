@@ -34,7 +34,7 @@ def test_memory_of_ordinary_traffic_is_bounded(hole: bool) -> None:
 
 
 def test_memory_of_connections_in_order() -> None:
-    """The cost of an idle connection without missing FPDUs: there may be 100,000 of them."""
+    """An idle connection without missing FPDUs costs little: there may be 100,000 of them."""
     talk = started()
     for direction in (0, 1):
         talk.say(direction, STREAM, size=500)
@@ -44,7 +44,7 @@ def test_memory_of_connections_in_order() -> None:
         for number in range(count):
             received(flows, talk.segments, 100 * number, connection=number, later=17 * 10**17)
         held = memory()[0]
-    # Without the octets that are kept for comparison, which all share.
+    # All connections share the octets that are kept for comparison.  These do not count.
     assert held - (256 << 10) < 2 * count * 1300
 
 

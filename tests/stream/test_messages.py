@@ -293,7 +293,7 @@ def test_octets_that_the_snap_length_cut_off_are_missing() -> None:
 
 
 def test_missing_stretches_are_limited() -> None:
-    """A message lists a limited number of stretches, and keeps a limited number."""
+    """A message lists a limited number of missing stretches, and keeps limited parts."""
     count = LISTED_PARTS + 100
     (found,) = delivered(untagged(*((10 * at, 5) for at in range(1, count))), markers=False)
     assert found.missing == tuple(
@@ -303,6 +303,7 @@ def test_missing_stretches_are_limited() -> None:
 
 
 def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments that are kept take limited memory, even without payload."""
     monkeypatch.setattr(delivery_payload, "HELD_IN_TOTAL", 10_000)
     talk = started()
     talk.say(0, mpastream.build_stream(tagged((0, 0), last=0))[0])
@@ -314,7 +315,7 @@ def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_skipped_msns_are_limited() -> None:
-    """If a sender skips many MSNs, only a limited number of them waits after holes."""
+    """If many MSNs are missing after holes, only a limited number waits to be reported."""
     count = LATE_SEGMENTS + 20
     ulpdus = [messages.send(3 * at, b"x")[0] for at in range(1, 2 * count + 1)]
     found = delivered(ulpdus, lost=tuple(range(0, 2 * count, 2)), markers=False)
@@ -351,7 +352,7 @@ def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
 
 @pytest.mark.parametrize("others", [0, LATE_SEGMENTS // 2, LATE_SEGMENTS])
 def test_an_msn_that_was_reported_missing_is_no_duplicate(others: int) -> None:
-    """It may be captured late after a hole, when too many other MSNs were missing."""
+    """Its message may be captured after the report, which came since too many MSNs were missing."""
     msns = range(2, 2 * others + 4, 2)
     ulpdus = [each for msn in msns for each in (b"", *messages.send(msn, b"x"))]
     lost = tuple(range(0, len(ulpdus), 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Messages with damaged FPDUs and gaps: reported as soon as no more of them can come."""
+"""Messages with damaged FPDUs and gaps: reported as soon as none of their FPDUs can follow."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def say(
     missed = []
     octets, truth = mpastream.build_stream(ulpdus, damage=damage)
     for index, fpdu in enumerate(truth):
-        one = octets[fpdu.start : fpdu.end]
+        sent = octets[fpdu.start : fpdu.end]
         if index in lost:
-            missed.append((talk.next[direction], one))
-        talk.say(direction, one, captured=index not in lost)
+            missed.append((talk.next[direction], sent))
+        talk.say(direction, sent, captured=index not in lost)
     return missed
 
 
 def close_holes(talk: Talk, first: int) -> int:
-    """Send so many acknowledged Sends that holes before them are closed; return the next MSN.
+    """Send enough acknowledged Sends to close the holes before them; return the next MSN.
 
-    :param first: the MSN of the first one.
+    :param first: the MSN of the first Send.
     """
     for msn in range(first, first + LATE_SEGMENTS // 2 + 2):
         say(talk, sends(msn))
@@ -66,7 +66,7 @@ def close_holes(talk: Talk, first: int) -> int:
 
 
 def reported(talk: Talk) -> tuple[list[Found], list[Found]]:
-    """The messages reported before a connection is closed, and those reported then."""
+    """The messages reported before a connection is closed, and the messages reported after."""
     end = len(talk.segments)
     talk.close()
     taker = Messages()
@@ -83,10 +83,10 @@ def reported(talk: Talk) -> tuple[list[Found], list[Found]]:
     "damage", [FLIPPED, Damage(crc_xor=1), Damage(ulpdu_length=300), Damage(ulpdu_length=3000)]
 )
 def test_a_message_that_lacks_a_damaged_fpdu(bad: int, damage: Damage) -> None:
-    """It is reported when the next one of its queue begins, with any length in the FPDU."""
+    """It is reported when the next message of its queue begins, whatever ULPDU_Length is."""
     talk = started()
     say(talk, [*messages.send(1, payload(1500), 518), *sends(2, 3)], damage={bad: damage})
-    # The octets that a wrong length claims are searched when so many have come.
+    # The octets that a wrong length claims are searched when all have come.
     say(talk, messages.write(1, 0, payload(80_000)))
     say(talk, sends(4))
     early, late = reported(talk)
@@ -98,7 +98,7 @@ def test_a_message_that_lacks_a_damaged_fpdu(bad: int, damage: Damage) -> None:
 
 
 def test_a_message_whose_end_is_damaged_waits_for_the_next_one_of_its_queue() -> None:
-    """Until then segments of it may follow."""
+    """Until then, more of its segments may follow."""
     talk = started()
     say(talk, messages.send(1, payload(1000), 518), damage={1: FLIPPED})
     say(talk, messages.read_request(1, 1, 2, 3, 4, 5))
@@ -108,11 +108,11 @@ def test_a_message_whose_end_is_damaged_waits_for_the_next_one_of_its_queue() ->
 
 
 def test_a_response_whose_fpdu_is_damaged() -> None:
-    """It is missing as soon as the Response to a later Request comes."""
+    """It is reported missing when the Response to a later Request comes."""
     talk = started()
     say(talk, [messages.read_request(msn, 7, 1000 * msn, 50, 9, 0)[0] for msn in (1, 2, 3)])
-    gives = [messages.read_response(7, 1000 * msn, payload(50))[0] for msn in (1, 2, 3)]
-    say(talk, gives, damage={0: FLIPPED}, direction=1)
+    responses = [messages.read_response(7, 1000 * msn, payload(50))[0] for msn in (1, 2, 3)]
+    say(talk, responses, damage={0: FLIPPED}, direction=1)
     early, late = reported(talk)
     assert early[3:] == [(None, None, fpdus, bool(fpdus)) for fpdus in (1, 0, 1)]
     assert not late
@@ -120,7 +120,7 @@ def test_a_response_whose_fpdu_is_damaged() -> None:
 
 @pytest.mark.parametrize("filled", [False, True])
 def test_after_a_hole_that_a_late_copy_may_fill(filled: bool) -> None:
-    """The copy may complete a message, while another one is damaged."""
+    """The copy may complete one message, while another message stays damaged."""
     talk = started()
     two, three = messages.send(2, payload(1000), 518), messages.send(3, payload(1000), 518)
     sent = [*sends(1), *two, *three, *sends(4)]
@@ -141,7 +141,7 @@ def test_after_a_hole_that_a_late_copy_may_fill(filled: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_fpdu_is_found_before_a_settled_one(seed: int) -> None:
-    """No FPDU is reported that stands before an earlier settled one."""
+    """After a settled FPDU, no FPDU that stands before it is reported."""
     settled: dict[tuple[int, int], int] = {}
     near: dict[tuple[int, int], int] = {}
     for event in feed_truth(case(seed).segments):

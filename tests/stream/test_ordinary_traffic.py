@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections without iWARP: only their end is reported.
 
-FPDUs need a Request in one direction and a Reply in the other (RFC 5044 7.1.2).  If the capture
-cannot lack these, octets that look like FPDUs are none, unless CRCs are good.  If it can, headers
-that make sense are not enough.
+FPDUs need a Request in one direction and a Reply in the other (RFC 5044 7.1.2).  If no octets are
+missing that may be startup frames, octets without good CRCs are no FPDUs.  Otherwise, headers that
+make sense are not enough: one must continue another.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ def found(events: list[Event]) -> list[bytes]:
 
 SITUATIONS: dict[str, tuple[bool, tuple[int, ...], bytes | None, bool]] = {
     # Both directions are whole, without a startup frame.
-    "the peer says nothing": (True, (), b"", False),
-    "the peer uses words": (True, (), b"220 ready\r\n", False),
-    "the peer says the same": (True, (), None, False),
-    # One was captured whole, so the missing octets of the other are no startup frame.
-    "octets before them are missing": (True, (0,), b"USER anonymous\r\n", False),
+    "the peer sends nothing": (True, (), b"", False),
+    "the peer sends text": (True, (), b"220 ready\r\n", False),
+    "the peer sends the same": (True, (), None, False),
+    # The peer's direction was captured whole, so the missing octets are no startup frame.
+    "octets before the FPDUs are missing": (True, (0,), b"USER anonymous\r\n", False),
     # The capture may lack the startup frames.
     "the SYNs are missing": (False, (), b"", True),
     "startup frames are missing": (True, (0, 1), b"", True),
     "the peer is missing": (True, (0, 1), b"", True),
 }
-"""Whether the SYNs were captured; who else sent 20 octets that were not: the sender of FPDUs is 0;
-what the peer says, None for the same; and whether headers that make sense are FPDUs."""
+"""Whether the SYNs were captured; which sides first sent 20 octets that were not captured, where 0
+is the sender of the FPDUs; the peer's octets, None if the same; and whether FPDUs are found."""
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_no_startup_frames(situation: str) -> None:
-    """Headers that make sense, without CRCs: FPDUs only if the capture may lack startup frames."""
+    """Without CRCs, FPDUs are found only if startup frames may be missing."""
     syn, missed, answer, is_mpa = SITUATIONS[situation]
     rng = random.Random(40)
     sends = [messages.send(msn, rng.randbytes(20 + 7 * msn))[0] for msn in range(1, 41)]
@@ -71,41 +71,41 @@ def written(to: list[int], stag: int = 7) -> list[bytes]:
 
 
 ROWS: dict[str, tuple[list[bytes], bool]] = {
-    "MSN goes on": ([messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 20)], True),
-    "MO goes on": (messages.send(5, random.Random(5).randbytes(9000), 600), True),
-    "TO goes on": (written([at * 400 for at in range(20)]), True),
-    "TO goes on within messages": (
+    "MSNs continue": ([messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 20)], True),
+    "MOs continue": (messages.send(5, random.Random(5).randbytes(9000), 600), True),
+    "TOs continue": (written([at * 400 for at in range(20)]), True),
+    "TOs continue within messages": (
         [each for at in range(9) for each in messages.write(at + 1, at << 40, bytes(1500), 600)],
         True,
     ),
-    "TO is anywhere": (written([at * 100_003 for at in range(40)]), False),
-    "TO is the same": (written([4096] * 40), False),
-    "TO counts": (written(list(range(40))), False),
-    "TO counts, and payloads are as long by chance": (
+    "TOs are far apart": (written([at * 100_003 for at in range(40)]), False),
+    "TOs are equal": (written([4096] * 40), False),
+    "TOs grow by one": (written(list(range(40))), False),
+    "TOs grow by one, and two payloads have one octet": (
         [messages.write(7, at, bytes(at * 29 % 40))[0] for at in range(80)],
         False,
     ),
-    "TO goes on, but for some": (
+    "most TOs continue": (
         written([at * 400 for at in range(60) if at % 4]),
         True,
     ),
     "STags differ": ([written([0], stag=at)[0] for at in range(40)], False),
-    "MSN is the same": ([messages.send(1, bytes([at]) * 300)[0] for at in range(40)], False),
+    "MSNs are equal": ([messages.send(1, bytes([at]) * 300)[0] for at in range(40)], False),
 }
-"""ULPDUs, and whether one of them continues another one."""
+"""ULPDUs, and whether enough of them continue another one."""
 
 
 @pytest.mark.parametrize("size", [90, 536, 1460, 21_888])
 @pytest.mark.parametrize("row", ROWS)
 def test_headers_that_continue(row: str, size: int) -> None:
-    """From the middle, without CRCs and Markers, one header must continue another (RFC 5041 5)."""
+    """Without beginning, CRCs and Markers, one header must continue another (RFC 5041 5)."""
     ulpdus, goes_on = ROWS[row]
     octets, truth = build_stream(ulpdus, crc=False)
     talk = Talk(syn=False)
     talk.say(0, octets, size=size)
     talk.close()
     assert found(talk.fed()) == [each.ulpdu for each in truth if goes_on]
-    # With good CRCs, it does not matter.
+    # With good CRCs, headers need not continue others.
     octets, truth = build_stream(ulpdus)
     talk = Talk(syn=False)
     talk.say(0, octets, size=size)

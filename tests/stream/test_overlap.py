@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Octets that come twice: the first captured stay, and differences are reported (RFC 5044 A.3)."""
+"""Octets captured twice: the first copy counts, and differences are reported (RFC 5044 A.3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def changed(octets: bytes, *places: int) -> bytes:
 
 
 def check_all_found(events: list[Event]) -> None:
-    """Check that every FPDU comes once, as first captured."""
+    """Check that every FPDU is reported once, as first captured."""
     assert [each.ulpdu for each in fpdus(events, 0)] == [each.ulpdu for each in TRUTH]
 
 
@@ -39,9 +39,10 @@ def check_all_found(events: list[Event]) -> None:
     [
         # The FPDU was reported long before: the difference is still reported, with its place.
         (len(STREAM), [(500, 1000, [499])], (999, 1)),
-        # One octet that is not the newest is no probe, and must be equal.
+        # A copy of one octet that is not the newest is no keep-alive probe, so it must be equal.
         (len(STREAM), [(40, 41, [0])], (40, 1)),
-        # Across the end of the Request it is one stretch, although the Request was reported before.
+        # Across the end of the Request, one difference is reported, although the Request was
+        # reported before.
         (100, [(-2, 10, [0, 2])], (-2, 3)),
     ],
 )
@@ -120,7 +121,7 @@ def test_differences_are_reported_at_their_places(
                 for place, octet in enumerate(segment.payload, at)
                 if first.setdefault(place, octet) != octet
             }
-            # One octet in the newest's place may be a probe.
+            # One octet in the place of the newest octet may be a keep-alive probe.
             newest = len(segment.payload) == 1 and at == max(first)
             differ.append(set() if newest else places)
     events = feed_truth(segments)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Messages, and which Response answers which Request, whatever a capture lacks (RFC 5040 5.2,
-RFC 7306 5.2 and 7).
+"""Messages, and which Response answers which Request, if segments are missing or damaged
+(RFC 5040 5.2, RFC 7306 5.2 and 7).
 
 The truth is the script of a conversation.  The sequence number of an FPDU shows its message.
 """
@@ -35,7 +35,7 @@ LACKING: dict[str, Callable[[Segment, int, random.Random], Segment | None]] = {
     "good CRCs": lambda segment, at, rng: damaged(segment, rng),
     "the beginning": lambda segment, at, rng: segment if at > 9 else None,
 }
-"""What is captured of a segment after the startup frames, by its number."""
+"""How a segment is captured, by its number after the startup frames.  None: not captured."""
 
 NAME = ("opcode", "qn", "msn", "stag")
 WHOLE = (*NAME, "length", "captured_length", "fpdus", "to", "duplicates", "overlaps", "conflicts")
@@ -80,24 +80,28 @@ def values(record: Record, keys: tuple[str, ...]) -> list[Any]:
     return [record.get(key) for key in keys]
 
 
-def check_found(each: Record, whole: Record, others: list[Record]) -> None:
-    """Check a message with captured parts: it is that of its first part, and so are the others."""
-    assert values(each, NAME) == values(whole, NAME)
-    assert each["requested"] is not False
-    # What is captured of a Tagged message may not show that it is all.
-    is_all = len(each["parts"]) == len(whole["parts"])
-    assert each["complete"] == is_all or (each["stag"] is not None and not each["complete"])
-    if each["complete"]:
-        assert all(other is whole for other in others)
-        assert values(each, WHOLE) == values(whole, WHOLE)
+def check_found(found: Record, true: Record, others: list[Record]) -> None:
+    """Check a message with captured parts.
+
+    :param true: the true message of its first part.
+    :param others: the true messages of its other parts.
+    """
+    assert values(found, NAME) == values(true, NAME)
+    assert found["requested"] is not False
+    # All parts of a Tagged message may be captured without proof that they are all.
+    is_all = len(found["parts"]) == len(true["parts"])
+    assert found["complete"] == is_all or (found["stag"] is not None and not found["complete"])
+    if found["complete"]:
+        assert all(other is true for other in others)
+        assert values(found, WHOLE) == values(true, WHOLE)
     else:
-        assert each["missing"]
-    if each["answers"] is not None:
-        assert values(each, ANSWERED) == values(whole, ANSWERED)
+        assert found["missing"]
+    if found["answers"] is not None:
+        assert values(found, ANSWERED) == values(true, ANSWERED)
 
 
-def check_skipped(found: list[Record], gone: list[Record]) -> None:
-    """Untagged messages without a captured octet are reported missing if later ones follow."""
+def check_skipped(found: list[Record], lost: list[Record]) -> None:
+    """Check that lost Untagged messages are reported missing if later messages follow."""
     last = Counter[tuple[str, int]]()
     for each in found:
         if each["parts"] and each["msn"] is not None:
@@ -110,7 +114,7 @@ def check_skipped(found: list[Record], gone: list[Record]) -> None:
         for more in range(each["messages"])
     ) == sorted(
         (each["src"], each["qn"], each["msn"])
-        for each in gone
+        for each in lost
         if each["msn"] is not None and each["msn"] < last[each["src"], each["qn"]]
     )
 
@@ -134,10 +138,10 @@ def test_conversations(
     segments = conversation.segments()
     begin = places(segments)[2]
     after = [LACKING[lacking](each, at, rng) for at, each in enumerate(segments[begin:])]
-    there = [each for each in after if each is not None]
+    captured = [each for each in after if each is not None]
     if begins and late:
-        there = impair(there, Reordering(0.2, by_capture=True), seed=seed)
-    records = plain(conversation.frames(segments[: begin * begins] + there))
+        captured = impair(captured, Reordering(0.2, by_capture=True), seed=seed)
+    records = plain(conversation.frames(segments[: begin * begins] + captured))
     found, true = of(records, "message"), of(conversation.truth(messages=True), "message")
     of_part = {(each["src"], part["seq"]): each for each in true for part in each["parts"]}
     parts = Counter((each["src"], part["seq"]) for each in found for part in each["parts"])
@@ -150,15 +154,15 @@ def test_conversations(
         assert is_known or lacking != "nothing"
         if not begins and each["complete"] and each["length"] and not is_known:
             request = whole["dst"], 1, whole["answers"]
-            assert request not in [(one["src"], one["qn"], one["msn"]) for one in found]
-    gone = [
+            assert request not in [(other["src"], other["qn"], other["msn"]) for other in found]
+    lost = [
         each
         for each in true
         if not any((each["src"], part["seq"]) in parts for part in each["parts"])
     ]
     if begins:
-        check_skipped(found, gone)
-    asked = {(each["src"], each["answers"]) for each in gone if each["answers"]}
+        check_skipped(found, lost)
+    asked = {(each["src"], each["answers"]) for each in lost if each["answers"]}
     unanswered = {
         (each["src"], each["answers"]) for each in found if not each["parts"] and each["answers"]
     }

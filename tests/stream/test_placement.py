@@ -29,13 +29,13 @@ def test_the_distance_is_that_of_the_capture(seed: int, size: int, rate: float) 
         farthest = 0
         starts = {fpdu.seq_offset: fpdu.start for fpdu in half.truth}
         ahead = [each for each in fpdus(events, direction) if each.out_of_order]
-        there: dict[int, int] = {}
+        first_missing: dict[int, int] = {}
         for each in ahead:
-            if each.frame not in there:
+            if each.frame not in first_missing:
                 found = impair.first_captured(segments[: each.frame], half, direction)
-                there[each.frame] = found.index(None)
+                first_missing[each.frame] = found.index(None)
             assert each.offset is not None
-            assert starts[each.offset] > there[each.frame]
-            farthest = max(farthest, starts[each.offset] - there[each.frame])
+            assert starts[each.offset] > first_missing[each.frame]
+            farthest = max(farthest, starts[each.offset] - first_missing[each.frame])
         summary = ended(events).halves[direction]
         assert (summary.out_of_order, summary.farthest_ahead) == (len(ahead), farthest)

@@ -27,7 +27,7 @@ DAMAGED = {
     "s700~*11 s700": "",
     "s68 s60000!*2 s68*3": "",
     "s68 h60000! s68*3": "",
-    # -- if all others are bad, the first one is certain
+    # -- if all others are bad, the first FPDU is certain
     "s700*10 s700~*2": "g ?",
     "s700~*12": "?",
     # -- a good FPDU between others with damaged headers
@@ -38,7 +38,7 @@ DAMAGED = {
         f"s200*3 s200=49999^ s200=7^ s200*{several} s200=999^ s200=51000^ s200*6": "g ? ? g ? ? g"
         for several in (2, 3)
     },
-    # -- an FPDU with a wrong length is reported with that length, and nothing in its payload is
+    # -- an FPDU with a wrong length is reported with that length, without FPDUs in its payload
     **{
         f"{kind}*2 {kind}={bad}{sender} {kind}*5": ""
         for kind in ("z64", "h64", "h480")
@@ -67,18 +67,18 @@ DAMAGED = {
     "s40*2 i300=>6 s40! s40*7": "g b ? g",
     "j504*3 j504=60000c j504*4": "",
     "j504*3 j504! j504*4": "",
-    **{f"s300*3 i800-:{there} s300*7": "" for there in (24, 200, 500)},
-    # If an FPDU ends in a hole, or where a good one begins after it, its length is right.
+    **{f"s300*3 i800-:{end} s300*7": "" for end in (24, 200, 500)},
+    # If an FPDU ends in a hole, or where a good FPDU begins after the hole, its length is right.
     "s300*5 j1028-300:400 s300*33": "",
     "s300*5 j1028-300: s300-:40 s300*32": "",
-    # Lengths lead from one FPDU to the next, and on to octets that look like one.  But the CRC fits
-    # only where the FPDU with the wrong length ends.
+    # Lengths lead from FPDU to FPDU, and on to octets that look like one.  But the CRC of the FPDU
+    # with the wrong length fits only where that FPDU ends.
     **{
         f"s900*3 j{size}={bad} s900*16 j{size}={bad}c j{size} s900*38 j{size}={bad} s900*38": ""
         for size, bad in ((340, 0), (356, 60), (372, 700), (340, 65_535), (372, 0), (356, 700))
     },
-    # -- each word of its payload may be the start of another FPDU, so thousands are candidates; and
-    # only more of them follow a hole
+    # -- each word of the payload may be the start of an FPDU, so there are thousands of candidates,
+    # also directly after a hole
     **{
         f"h{size}={bad} {before}h{size}-{hole}:{hole + 100} h{size}*3": ""
         for size, bad in ((8_996, 18), (8_996, 65_535), (19_996, 20_000))
@@ -132,7 +132,7 @@ HOLES = {
     "s600 s600+ s600*2 s600+*2 s600 s600+ s600*90 s600+ s600*2": "",
     "s600*5 s600-10:20 s600*5 s600+ s600*5 s600- s600*20": "",
     # -- a part of a header contradicts nothing
-    **{f"s100*9 s100-{there}:{there + 40} s100*30": "" for there in (1, 2, 3, 8, 14, 20, 27, 31)},
+    **{f"s100*9 s100-{begin}:{begin + 40} s100*30": "" for begin in (1, 2, 3, 8, 14, 20, 27, 31)},
     # -- long FPDUs
     "s60000-:1460 s60000*3": "",
 }
@@ -152,20 +152,20 @@ BETWEEN = [
 
 CUT_OFF = {
     # -- frames hold only the beginning of an FPDU: it is reported with that part
-    **{f"s1400/{there}*10": "" for there in (60, 500, 1000)},
+    **{f"s1400/{snap}*10": "" for snap in (60, 500, 1000)},
     "s1400/200 s20 s1400/200 s30 s1400/200 s10": "",
     "s40*2 s400/100 s40*2 s400/30 s40*4": "",
 }
 
 HEADERS_CUT_OFF = {
     # -- if its header was cut off, the FPDU is a gap
-    **{f"s1400/{there}*10": "." for there in (1, 2, 10, 15)},
-    **{f"s40*{before} s40/{there}": "g ." for before in (1, 3) for there in (0, 2, 14)},
+    **{f"s1400/{snap}*10": "." for snap in (1, 2, 10, 15)},
+    **{f"s40*{before} s40/{snap}": "g ." for before in (1, 3) for snap in (0, 2, 14)},
     "s700 s700/0 s700*2": "g . g",
 }
 
 WITHOUT_CRCS = {
-    # -- an FPDU with a wrong length is reported so, and FPDUs that it does not claim are found
+    # -- an FPDU with a wrong length is reported with it, and FPDUs that it does not claim are found
     **{
         f"{kind}600*5 {kind}600={bad} {kind}600*34": ""
         for kind in "sz"
@@ -201,9 +201,9 @@ def test_damaged(words: str) -> None:
 
 
 def test_a_wrong_length_may_lead_into_the_next_payload() -> None:
-    """The next FPDU is good and holds that one: no payload reaches beyond its own FPDU.
+    """The length leads into the payload of the next FPDU, to octets that look like an FPDU.
 
-    That is recognised if all of it is there.
+    No FPDU reaches into a good FPDU.  That is recognised if all of the good FPDU is there.
     """
     check("s300*2 s300=338 j1680 s300*3", size=65_000)
 
@@ -237,10 +237,10 @@ def many_garbled_headers(seed: int) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        # Some claim 64 KiB, and may truly end wherever another FPDU stops within these.  To check
-        # all these places leaves enough allowance for the next search.
+        # Some claim 64 KiB, and may truly end where any FPDU in these octets ends.  A check of all
+        # these places leaves enough allowance for the next search.
         *map(many_wrong_lengths, range(6)),
-        # To search all that these may reach costs too much.
+        # A search of all octets that these lengths claim costs too much.
         *map(many_garbled_headers, range(2)),
         # Lengths lead from garbled headers over rows that break.
         ("s6*10 s6! s6=>1000^ s6*488 s6=65535 s6*199 s6! s6*498", "g ? ? g ? g ? g"),
@@ -260,14 +260,14 @@ def test_forged_markers(words: str) -> None:
 
 
 def test_a_wrong_length_without_marker_after_a_hole() -> None:
-    """A Marker in its payload points to it.  Without CRCs that is not enough (4.3)."""
+    """A Marker in its payload points to the FPDU.  Without CRCs that is not enough (4.3)."""
     hold("s600*3 s600- h2000=30 s600*9", "g . ? g", markers=True, crc=False)
 
 
 @pytest.mark.parametrize("words", HOLES)
 @pytest.mark.parametrize("crc", [False, True])
 def test_holes(words: str, crc: bool) -> None:
-    """FPDUs that no hole touches are found once, and gaps are the holes."""
+    """FPDUs that no hole touches are found once, and each hole is a gap."""
     hold(words, HOLES[words], crc=crc)
 
 
@@ -298,5 +298,5 @@ def test_without_crcs(words: str) -> None:
 
 @pytest.mark.parametrize("wrap", [-20, -7, -1, 0, 1, 2, 511, 512, 513, 5000])
 def test_sequence_numbers_wrap(wrap: int) -> None:
-    """They wrap in the Request, where FPDUs begin, in a Marker, in a header (RFC 5044 4.3)."""
+    """Numbers wrap in the Request, where FPDUs begin, in a Marker, in a header (RFC 5044 4.3)."""
     hold("s700*3 s700+ s700-20:30 s700*8", "", wrap=wrap)

@@ -25,7 +25,7 @@ def offsets(truth: Iterable[TrueFPDU]) -> list[int]:
 
 
 def found(events: list[Event], crc: str | None = None) -> list[int | None]:
-    """The offsets of the Initiator's FPDUs that were found, or of those with such a CRC."""
+    """The offsets of the Initiator's FPDUs that were found, or only those with this CRC verdict."""
     return [each.offset for each in fpdus(events, 0) if crc in (None, each.crc)]
 
 
@@ -33,7 +33,7 @@ Piece = tuple[int, int, int | None]
 
 
 def of_fpdus(truth: Iterable[TrueFPDU], snap: int | None) -> list[Piece]:
-    """Segments of one FPDU each, with so many captured octets."""
+    """One segment for each FPDU, captured up to ``snap`` octets."""
     return [(fpdu.start, fpdu.end, snap) for fpdu in truth]
 
 
@@ -90,19 +90,19 @@ def test_only_captured_octets_are_compared(seed: int, markers: bool, crc: bool) 
         begin, end = at, min(len(octets), at + rng.randint(1, 200))
         if at and rng.random() < 0.4:
             begin = rng.randrange(max(0, at - 600), at)
-            # One octet more is no keep-alive probe.
+            # Two octets or more are no keep-alive probe.
             end = rng.randint(begin + 2, begin + 300)
         piece = bytearray(octets[begin:end])
-        there = rng.choice((len(piece), min(len(piece), rng.randint(1, 100))))
-        place = begin + rng.randrange(there)
+        snap = rng.choice((len(piece), min(len(piece), rng.randint(1, 100))))
+        place = begin + rng.randrange(snap)
         if place in known and len(piece) > 1 and rng.random() < 0.5:
             piece[place - begin] ^= 0x55
             differing.append((BASE + place, 1))
         if begin == at:
             # Octets that only a late copy brings need not be kept.
-            known.update(range(begin, begin + there))
+            known.update(range(begin, begin + snap))
         at = max(at, end)
-        cuts[len(talk.segments)] = there
+        cuts[len(talk.segments)] = snap
         talk.copy(0, BASE + begin, bytes(piece))
         talk.next[0] = BASE + at
         for _ in range(rng.randrange(3)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The number of Requests without the end of their Response when a connection ends."""
+"""The number of Requests whose Response has not ended when the connection ends."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.stream.talk import received
 SITUATIONS = {
     "nothing is asked for": (">S <S", (0, 0), ""),
     "all is answered": (">R1 >R2 <R <R >A3=1 <A1=1", (0, 0), ""),
-    "one Read is not": (">R1 >R2 <R", (1, 0), ", 1 Request of the Initiator unanswered"),
-    "an Atomic and a Read are not": (
+    "a Read is unanswered": (">R1 >R2 <R", (1, 0), ", 1 Request of the Initiator unanswered"),
+    "an Atomic and a Read are unanswered": (
         ">R1 >A2=9",
         (2, 0),
         ", 2 Requests of the Initiator unanswered",
     ),
-    "a Response lacks its end": (
+    "the end of a Response is missing": (
         ">R1:3000 <R:3000/1014-2 <S",
         (None, 0),
         "",
     ),
-    "a Response may be to a Request that is missing": (">R1- <R >R2", (None, None), ""),
-    "a bad CRC may hide the end": (">R1 <R!", (None, 0), ""),
-    "another hole does not": (">R1 >S- >S", (1, None), ", 1 Request of the Initiator unanswered"),
+    "a Response may answer a missing Request": (">R1- <R >R2", (None, None), ""),
+    "a bad CRC may hide the end of a Response": (">R1 <R!", (None, 0), ""),
+    "a hole among Requests": (">R1 >S- >S", (1, None), ", 1 Request of the Initiator unanswered"),
 }
 
 
@@ -40,7 +40,7 @@ def end_of(words: str, *, straight: bool) -> ConnectionEnded:
 @pytest.mark.parametrize("straight", [True, False])
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_unanswered(name: str, straight: bool) -> None:
-    """The count by direction, None if it is unknown, and the text."""
+    """The end has the count by direction, None if it is unknown, and a text."""
     words, counts, text = SITUATIONS[name]
     end = end_of(words, straight=straight).end
     assert end is not None
@@ -49,7 +49,7 @@ def test_unanswered(name: str, straight: bool) -> None:
 
 @pytest.mark.parametrize("words", ["... >S <S <R >R3 <R >R4", "... >S >S >R1 <R!"])
 def test_the_beginning_is_missing(words: str) -> None:
-    """A Response may answer a Request before the capture, or stand in unexplained octets."""
+    """A Response may answer a Request from before the capture, or lie in unexplained octets."""
     end = end_of(words, straight=True).end
     assert end is not None
     assert end.unanswered[0] is None

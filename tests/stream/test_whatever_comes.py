@@ -50,8 +50,8 @@ PAYLOADS = st.one_of(
 def test_octet_by_octet_or_in_one_piece(sent: list[tuple[int, bytes]], size: int) -> None:
     """The same octets give the same startup frames and FPDUs in segments of any size.
 
-    That holds without errors.  After a wrong length the starts of segments are evidence.  They also
-    are for a startup frame after a damaged FPDU, which is searched for as octets come.
+    This holds only without errors.  After a wrong length, the starts of segments are evidence.
+    After a damaged FPDU, each segment is searched for a startup frame when it comes.
     """
     results = []
     for step in (None, size):
