@@ -97,7 +97,7 @@ def other_octets() -> list[Segment]:
     """A connection with the numbers and lengths of :func:`whole`, and other octets."""
     ulpdus = [messages.send(msn, bytes(200))[0] for msn in range(1, 9)]
     talk = started((1000, 5000))
-    talk.speak(mpastream.build_stream(ulpdus)[0], size=500)
+    talk.say_both(mpastream.build_stream(ulpdus)[0], size=500)
     return talk.segments
 
 

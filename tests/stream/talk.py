@@ -79,7 +79,7 @@ class Talk:
         self.say(1, flags=FIN | ACK)
         self.say(0, flags=ACK)
 
-    def speak(self, octets: bytes, *, size: int | None = None) -> list[Event]:
+    def say_both(self, octets: bytes, *, size: int | None = None) -> list[Event]:
         """Let both sides send the same octets and close; return all events."""
         self.say(0, octets, size=size)
         self.say(1, octets, size=size)

@@ -80,7 +80,7 @@ def sends(count: int, **options: Any) -> Conversation:
     return conversation
 
 
-def spoken(words: str, **startup: int) -> Conversation:
+def scripted(words: str, **startup: int) -> Conversation:
     """A conversation in shorthand such as ``>R3 <R3``.
 
     ``>`` is the Initiator.  S is a Send.  R3 is a Request or Response of an RDMA Read of 3 octets,
@@ -198,7 +198,7 @@ def late_segment() -> list[Event]:
 
 def many_requests() -> list[Event]:
     """Thirty Atomic Requests, and a Response that answers none of them."""
-    return events_of(spoken(each_of(">A", range(30)) + " <A4660"))
+    return events_of(scripted(each_of(">A", range(30)) + " <A4660"))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def many_requests() -> list[Event]:
     [
         late_segment,
         many_requests,
-        lambda: events_of(spoken(">S >R1 >R2 >R3 >R4 <A0 <A1 <A2 <A3", ird=1, ord=1)),
+        lambda: events_of(scripted(">S >R1 >R2 >R3 >R4 <A0 <A1 <A2 <A3", ird=1, ord=1)),
     ],
 )
 def test_held_data_are_limited_in_total(
@@ -240,7 +240,7 @@ EXCEEDING = (
 )
 def test_errors_that_the_end_proves(words: str, expected: list[str]) -> None:
     """Some errors are proven only at the end.  They are reported there if nothing is missing."""
-    conversation = spoken(words, ird=1, ord=2)
+    conversation = scripted(words, ird=1, ord=2)
     found = errors_of(events_of(conversation))
     assert [each.text for each in found] == expected
     assert {each.direction for each in found} == {int("<A" in words)}
@@ -260,7 +260,7 @@ def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool
     for at, size in enumerate(sizes):
         # The greatest allowed number of Requests is outstanding.
         words.insert(depth + 2 * at, f"<R{size}")
-    conversation = spoken(" ".join([">S", *words]), ird=depth, ord=depth)
+    conversation = scripted(" ".join([">S", *words]), ird=depth, ord=depth)
     segments = conversation.segments()
     hello = after_hello(segments)
     far = rng.choice((4, 8, 30))

@@ -47,7 +47,7 @@ def test_delayed_startup_after_such_a_file(size: int) -> None:
     talk = Talk()
     talk.say(0, records_of([request(), reply(), octets[:200], b""]), size=size)
     at = talk.say(0, request()), talk.say(1, reply())
-    events = talk.speak(octets, size=size)
+    events = talk.say_both(octets, size=size)
     assert [each.seq for each in seen(events)][-2:] == [*at]
     assert found(events, 0) == found(events, 1) == ULPDUS
     assert {each.located_by for each in fpdus(events)} == {"start", "length"}

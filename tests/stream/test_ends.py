@@ -140,9 +140,9 @@ IN_TERMINATES = {
 def test_message_of_a_terminate(name: str, straight: bool) -> None:
     """The copied DDP header shows the message, and leads to its FPDU."""
     (found,) = ends(frames_of(PCAPS / name), straight=straight)
-    frame, of = IN_TERMINATES[name]
+    frame, message = IN_TERMINATES[name]
     assert found.frame == frame
-    assert found.text.endswith(f", of the {of}")
+    assert found.text.endswith(f", of the {message}")
 
 
 @pytest.mark.parametrize("straight", [True, False])

@@ -142,7 +142,7 @@ def test_broken_rules(mutation: Any) -> None:
         assert kept is (None if case.valid.truth()[-1]["ird"] is None else True)
 
 
-def ended(conversation: Conversation, segments: Sequence[Segment] | None = None) -> Any:
+def negotiation_of(conversation: Conversation, segments: Sequence[Segment] | None = None) -> Any:
     """The negotiation in the last event."""
     frames = conversation.frames(segments)
     event = feed(decoded(frames), conversation.options.dialect)[-1]
@@ -173,7 +173,7 @@ def test_responder_before_the_rtr(is_swapped: bool) -> None:
     rtr = next(n for n, each in enumerate(segments) if n > early and each.octets)
     if is_swapped:
         segments.insert(early, segments.pop(rtr))
-    result = ended(conversation, segments)
+    result = negotiation_of(conversation, segments)
     assert result.rtr == "write" and result.kept is False
     assert len(result.broken) == 1 and "RFC 5044 7.1.2 rule 4" in result.broken[0]
     assert printed(conversation.frames(segments))[-1]["broken"] == list(result.broken)
@@ -216,7 +216,7 @@ def test_the_first_fpdu_was_not_captured() -> None:
     segments = conversation.segments()
     # After the startup frames.
     del segments[places(segments)[2]]
-    result = ended(conversation, segments)
+    result = negotiation_of(conversation, segments)
     assert (result.rtr, result.kept, result.broken) == (None, None, ())
     assert printed(conversation.frames(segments))[-1]["kept"] is None
 
@@ -250,7 +250,7 @@ def test_a_first_fpdu_with_a_bad_crc() -> None:
     item = script[at]
     assert isinstance(item, FPDUItem)
     script[at] = item.override(crc=bytes(4))
-    result = ended(conversation.with_script(script))
+    result = negotiation_of(conversation.with_script(script))
     assert (result.rtr, result.kept) == (None, False)
     assert "rule 4" in result.broken[0]
 

@@ -187,7 +187,7 @@ WITHOUT_CRCS = {
 }
 
 
-def hold(words: str, expected: str, **options: object) -> None:
+def check_variants(words: str, expected: str, **options: object) -> None:
     """Check a row with Markers and without, in segments of several sizes, usually two."""
     ways = [(False, 1460), (True, 97), (True, 1460), (False, 97), (True, 65_000), (False, 65_000)]
     for markers, size in ways[: {"quick": 1, "usual": 2}.get(effort.chosen)]:
@@ -197,7 +197,7 @@ def hold(words: str, expected: str, **options: object) -> None:
 @pytest.mark.parametrize("words", DAMAGED)
 def test_damaged(words: str) -> None:
     """All other FPDUs are found and good.  Damaged ones are reported with their values."""
-    hold(words, DAMAGED[words])
+    check_variants(words, DAMAGED[words])
 
 
 def test_a_wrong_length_may_lead_into_the_next_payload() -> None:
@@ -211,7 +211,7 @@ def test_a_wrong_length_may_lead_into_the_next_payload() -> None:
 @pytest.mark.parametrize("words", OPEN)
 def test_damaged_after_an_open_hole(words: str) -> None:
     """The order of capture does not matter."""
-    hold(words, OPEN[words], markers=True, acknowledged=False)
+    check_variants(words, OPEN[words], markers=True, acknowledged=False)
 
 
 def many_wrong_lengths(seed: int) -> tuple[str, str]:
@@ -255,48 +255,48 @@ def test_wrong_lengths_hide_no_good_fpdus(words: str, expected: str) -> None:
 @pytest.mark.parametrize("words", FORGED)
 def test_forged_markers(words: str) -> None:
     """All FPDUs are found."""
-    hold(words, FORGED[words], markers=True)
-    hold(words, FORGED[words], markers=True, crc=False)
+    check_variants(words, FORGED[words], markers=True)
+    check_variants(words, FORGED[words], markers=True, crc=False)
 
 
 def test_a_wrong_length_without_marker_after_a_hole() -> None:
     """A Marker in its payload points to the FPDU.  Without CRCs that is not enough (4.3)."""
-    hold("s600*3 s600- h2000=30 s600*9", "g . ? g", markers=True, crc=False)
+    check_variants("s600*3 s600- h2000=30 s600*9", "g . ? g", markers=True, crc=False)
 
 
 @pytest.mark.parametrize("words", HOLES)
 @pytest.mark.parametrize("crc", [False, True])
 def test_holes(words: str, crc: bool) -> None:
     """FPDUs that no hole touches are found once, and each hole is a gap."""
-    hold(words, HOLES[words], crc=crc)
+    check_variants(words, HOLES[words], crc=crc)
 
 
 @pytest.mark.parametrize("words", BETWEEN)
 def test_between_holes(words: str) -> None:
     """A good CRC is enough."""
-    hold(words, "")
+    check_variants(words, "")
 
 
 @pytest.mark.parametrize("words", CUT_OFF)
 def test_cut_off(words: str) -> None:
     """No false FPDU is reported, and no error."""
     for crc in (False, True):
-        hold(words, CUT_OFF[words], crc=crc, size=0)
+        check_variants(words, CUT_OFF[words], crc=crc, size=0)
 
 
 @pytest.mark.parametrize("words", HEADERS_CUT_OFF)
 def test_headers_cut_off(words: str) -> None:
     """No FPDU is reported."""
-    hold(words, HEADERS_CUT_OFF[words], size=0)
+    check_variants(words, HEADERS_CUT_OFF[words], size=0)
 
 
 @pytest.mark.parametrize("words", WITHOUT_CRCS)
 def test_without_crcs(words: str) -> None:
     """Only lengths and headers that lead to the next are evidence (6)."""
-    hold(words, WITHOUT_CRCS[words], crc=False)
+    check_variants(words, WITHOUT_CRCS[words], crc=False)
 
 
 @pytest.mark.parametrize("wrap", [-20, -7, -1, 0, 1, 2, 511, 512, 513, 5000])
 def test_sequence_numbers_wrap(wrap: int) -> None:
     """Numbers wrap in the Request, where FPDUs begin, in a Marker, in a header (RFC 5044 4.3)."""
-    hold("s700*3 s700+ s700-20:30 s700*8", "", wrap=wrap)
+    check_variants("s700*3 s700+ s700-20:30 s700*8", "", wrap=wrap)

@@ -198,7 +198,7 @@ def test_octets_in_the_syn(upto: int, again: int) -> None:
     if frame[again:]:
         talk.say(0, frame[again:])
     talk.say(1, reply())
-    events = talk.speak(stream()[0])
+    events = talk.say_both(stream()[0])
     assert [each.ulpdu for each in fpdus(events)] == ULPDUS * 2
     assert errors(events) == []
     assert [each.seq for each in seen(events)] == [1001, 5001]
