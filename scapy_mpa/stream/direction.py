@@ -34,7 +34,7 @@ AHEAD_SEGMENTS: Final = 256
 """Segments that may wait after a hole, at most: fewer overtake another segment on the way."""
 
 AHEAD_OCTETS: Final = 1 << 20
-"""Octets from the first FPDU that is not read to the end of a waiting segment, at most."""
+"""Octets from the first unread FPDU to the end of a waiting segment, at most."""
 
 PIECES: Final = 64
 """Segments kept of an FPDU that is not whole, at most: enough for the largest in usual segments."""
@@ -198,7 +198,7 @@ class Direction:
         self.startup = b""
         """The startup frame; only in an ordinary connection."""
         self.frame = 0
-        """The frame in which its octets were last kept; 0 before any were."""
+        """The last frame whose octets it took; 0 before any.  It has kept no octets since then."""
         self.is_closed = False
         """Whether the FIN was captured; only in an ordinary connection."""
         self.unproven: list[Chunk] | tuple[()] = ()
@@ -234,7 +234,9 @@ class Direction:
         if not octets:
             if self.awaits_fpdu and not self._keeps_startup_rules(seq, 0, ack):
                 return False
-        elif seq == self.seq and (self.can_read_next or self._may_read_first(len(octets), ack)):
+        elif seq == self.seq and (
+            self.can_read_next or (not self.offset and self._may_read_first(len(octets), ack))
+        ):
             self.frame = frame
             shared, offset = self.shared, self.offset
             rows, recent = shared.rows, shared.recent
@@ -334,11 +336,11 @@ class Direction:
         self._reserve()
 
     def _may_read_first(self, length: int, ack: int) -> bool:
-        """Return whether the first octets come at ``seq``, and need no other checks now."""
+        """Return whether octets at ``seq`` need no other checks now; only at offset 0."""
+        # Nothing is held there, and without CRCs it reads no FPDUs.
         return (
-            self._is_at_start
-            and self.shapes.crc
-            and not (self.reads_no_fpdus or self.pieces or self.ahead)
+            self.shapes.from_start
+            and not self.reads_no_fpdus
             and self._keeps_startup_rules(self.seq, length, ack)
         )
 
@@ -580,9 +582,10 @@ class Direction:
         return True
 
     def _end_over_hole(self) -> int:
-        """Return the offset at which the next FPDU ends; 0 if its header makes no sense.
+        """Return the offset at which the next FPDU ends; 0 if its header is not whole or makes no
+        sense.
 
-        As in :class:`~scapy_mpa.stream.fpdus.follower.Follower`.  Without Markers only.
+        The same rule as in ``Follower._end_over_hole``.  There must be no Markers.
         """
         head = b"".join([octets for octets, _ in self.pieces])[: HEADER_LENGTH + UNTAGGED_LENGTH]
         ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")

@@ -324,7 +324,10 @@ class OrdinaryConnection:
         return _tail(initiator), _tail(responder)
 
     def beginning(self) -> Iterator[Segment]:
-        """Yield segments with its SYNs, its startup frames and its last acknowledgements."""
+        """Yield segments with its SYNs, its startup frames and its last acknowledgements.
+
+        After the Reply, their frame numbers mean nothing.
+        """
         for direction in self.directions:
             syn = SYN | ACK if direction.index else SYN
             yield self._segment(direction, syn, _begin(direction) - 1, _begin(self.initiator))

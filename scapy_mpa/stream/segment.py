@@ -28,13 +28,14 @@ BEFORE_ALL_NS: Final = -1 << 63
 
 _IPV4_FLOW: Final = Struct(">4B4BHH").unpack_from
 _IPV4, _IPV6 = 4, 16
-"""Octets of an address."""
+"""Octets of an address of IPv4, and of IPv6."""
 _PARTS: Final = {
     network + 2 * address + 4: Struct(f"{network}s{address}s{address}s2s2s").unpack
     for network in (0, 4)
     for address in (_IPV4, _IPV6)
 }
-"""By the octets of a flow: takes it apart into network, addresses and ports."""
+"""By the octets of a flow: takes it apart into network (0 or 4 octets), source and target address,
+source and target port."""
 
 
 class Segment(NamedTuple):

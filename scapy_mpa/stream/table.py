@@ -11,7 +11,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import Lingering
 from scapy_mpa.stream.octets.past import PastConnections, Tail
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
-from scapy_mpa.stream.segment import SECOND, Segment, reverse_flow
+from scapy_mpa.stream.segment import SECOND, SYN, Segment, reverse_flow
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
@@ -116,9 +116,10 @@ class ConnectionTable:
             self.end(expired)
 
     def is_past(self, segment: Segment) -> bool:
-        """Return whether a segment may be a copy of a connection that was ended."""
-        apart = self.lingering.apart_ns // SECOND
-        return self.past.spans(segment, apart) or self.past.begins(segment)
+        """Return whether a segment may be of a connection that was ended."""
+        if segment.flags & SYN:
+            return self.past.begins(segment)
+        return self.past.spans(segment, self.lingering.apart_ns // SECOND)
 
     def end(self, connection: AnyConnection, ending: Ending | None = None) -> None:
         """End a connection: report it, and free its ports."""

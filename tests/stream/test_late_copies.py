@@ -130,6 +130,6 @@ def test_remembered_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> 
     for flow in flows:
         past.add(flow, 0, ((100, 200), (300, 400)))
     copies = [late(100, bytes(100), after=0)._replace(flow=flow) for flow in flows]
-    known = [past.spans(copy) for copy in copies]
+    known = [past.spans(copy, 0) for copy in copies]
     assert not known[0]
     assert all(known[-(most // 2) :])

@@ -178,7 +178,7 @@ class Connection:
             rtr.find(startup, final=False)
         self.common.current = None
         if flags & RST:
-            # What it carries is text about the RST (RFC 9293 3.5.3).
+            # Its octets are a remark, not part of the stream (RFC 9293 3.5.3).
             return
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self.report(breaches.of_early_initiator(startup, segment))

@@ -34,16 +34,19 @@ def closer_of(
 def _place_of(terminate: Terminate, half: HalfConnection) -> str:
     """Return the place of the FPDU that a Terminate complains of; empty if it is unknown.
 
-    If several FPDUs have that header, it is the last one that the sender of the Terminate had.
+    If several FPDUs have that header, it is the last one that the sender of the Terminate had
+    acknowledged.
     """
     peer = half.owner.halves[1 - half.direction]
-    recent, had = half.owner.common.recent, peer.acknowledged
+    recent, acknowledged = half.owner.common.recent, peer.acknowledged
     header = terminate.ddp_header or b""
     request = terminate.rdmap_header if terminate.problem is None else None
     # siw writes the size of a Read Request over its MSN, so compare the RDMAP header alone, too.
     copied = [(header + (request or b""), 0), (request, len(header))]
     for octets, before in copied:
-        known = recent.place_of(peer, peer.islands, octets, had) if octets else None
+        if not octets:
+            continue
+        known = recent.place_of(peer, peer.islands, octets, acknowledged)
         if known is not None:
             place, frame = known
             return f", seq {sequence_number(place - before - HEADER_LENGTH)} in frame {frame}"

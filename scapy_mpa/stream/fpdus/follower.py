@@ -211,7 +211,7 @@ class Follower:
         """Find FPDUs after a break of the chain; return whether the chain goes on."""
         broken_at = run.broken_at
         assert broken_at is not None
-        may_be_whole = self.crc and run.ends_unverified and not self.is_guess
+        may_be_whole = self.crc and run.next_is_unverified and not self.is_guess
         first = self.reader.fpdu_at(island, broken_at, limit) if may_be_whole else limit
         if not isinstance(first, int) and first.crc != "unknown":
             # The FPDU is whole now.  It is reported, good or bad.
@@ -388,7 +388,7 @@ class Follower:
         if self.crc:
             is_wrong = self._has_wrong_length(run, at)
         else:
-            is_wrong = run.ends_unverified and self.reader.makes_sense(island, begin, at)
+            is_wrong = run.next_is_unverified and self.reader.makes_sense(island, begin, at)
         if not island.is_captured(begin, at):
             self._sink.cut_off(begin, at)
         elif is_wrong:
@@ -409,7 +409,7 @@ class Follower:
 
     def _has_wrong_length(self, run: Run, end: int) -> bool:
         """Return whether the FPDU after a run claims octets after ``end``, where another begins."""
-        return run.ends_unverified and not self.is_guess and run.end + SHORTEST <= end
+        return run.next_is_unverified and not self.is_guess and run.end + SHORTEST <= end
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Report octets that stay unexplained, since no more will come."""
@@ -421,7 +421,7 @@ class Follower:
                 self._sink.cut_off(run.end, limit)
             elif self.crc and limit < island.end and self._has_wrong_length(run, limit):
                 self._report(island, run, self.reader.with_wrong_length(island, run.end, limit))
-            elif run.ends_unverified:
+            elif run.next_is_unverified:
                 self._sink.unfinished(run.end, limit - run.end)
             elif run.end > run.start:
                 self._report_no_fpdu(run.end, limit)
@@ -433,7 +433,7 @@ class Follower:
 
         If the positions of Markers are a guess, the number of its Markers is not known.
         """
-        if limit < island.end or not run.ends_unverified or self.is_guess:
+        if limit < island.end or not run.next_is_unverified or self.is_guess:
             return False
         fpdu: Candidate | int = self.reader.fpdu_at(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE

@@ -83,8 +83,8 @@ class Run:
         return not self.is_certain and self.end == self.start
 
     @property
-    def ends_unverified(self) -> bool:
-        """Whether an FPDU begins at ``end`` for certain, but its length may be wrong."""
+    def next_is_unverified(self) -> bool:
+        """Whether an FPDU certainly begins at ``end``, but its length may be wrong."""
         return self.is_certain and self.end == self.broken_at
 
     def ensure_search(self) -> Search:

@@ -85,11 +85,11 @@ class RecentOctets:
 
         Only the newest chunks are searched; b"" if no chunk ends there.
 
-        :param kept_in: the frame in which octets of ``owner`` were last kept, if that is known.
+        :param kept_in: a frame after which no octets of ``owner`` were kept, if one is known.
         """
         order = self.order
         if kept_in is not None and len(order) >= _SEARCHED and order[-_SEARCHED][2] > kept_in:
-            # Newer chunks of other owners have taken the place of all its chunks.
+            # All chunks that would be searched are newer: they are of other owners.
             return b""
         for position, octets, _, known_owner in islice(reversed(order), _SEARCHED):
             if known_owner is owner and position + len(octets) == end:
@@ -104,7 +104,7 @@ class RecentOctets:
         None if no single chunk contains them.
 
         :param islands: the other captured octets of ``owner``.
-        :param before: a position at or before which they end; None: they end anywhere.
+        :param before: they end at this position or before it; None: anywhere.
         """
         known = [chunk[:3] for chunk in self.order if chunk[3] is owner]
         for island in islands.items:

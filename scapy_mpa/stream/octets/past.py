@@ -85,16 +85,13 @@ class PastConnections:
         records = self._later.get(flow) or self._earlier.get(flow) or ()
         self._later[flow] = record, *records[: PAST_OF_PORTS - 1]
 
-    def spans(self, segment: Segment, apart: int = 0) -> bool:
+    def spans(self, segment: Segment, apart: int) -> bool:
         """Return whether all octets of a segment lie in the span of an ended connection.
 
-        False for a SYN, which :meth:`begins` judges.
-
+        :param segment: not a SYN, which :meth:`begins` judges.
         :param apart: the known difference between clocks of the capture, in seconds.
         """
-        directions = self._of_ports(segment.flow)
-        is_syn = bool(segment.flags & SYN)
-        return not is_syn and any([known.spans(segment, apart) for known in directions])
+        return any([known.spans(segment, apart) for known in self._of_ports(segment.flow)])
 
     def begins(self, segment: Segment) -> bool:
         """Return whether a segment is a SYN with the number of an ended connection, at any time."""
