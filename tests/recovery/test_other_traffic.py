@@ -16,8 +16,8 @@ import pytest
 from tests import effort
 from tests.recovery.reading import Record, plain, printed
 from tests.truth import impair, pcapfile
-from tests.truth.othertables import ASK, TABLES
-from tests.truth.othertraffic import TRAFFIC, VOLUME, Said
+from tests.truth.othertables import REQUEST, TABLES
+from tests.truth.othertraffic import TRAFFIC, VOLUME, Exchange
 
 SITUATIONS = (
     *("anywhere", "SYN", "SYN, with holes"),
@@ -29,10 +29,10 @@ SEGMENT_SIZES = (100, 536, 1448, 1460, 8948, 16_384, 21_888, 65_483)
 
 
 @functools.cache
-def said(kind: str) -> Said:
+def said(kind: str) -> Exchange:
     """What both sides of a connection send."""
     rng = random.Random(f"{kind} 0")
-    return TRAFFIC[kind](rng) if kind in TRAFFIC else (ASK, TABLES[kind](rng))
+    return TRAFFIC[kind](rng) if kind in TRAFFIC else (REQUEST, TABLES[kind](rng))
 
 
 def capture_of(kind: str, situation: str) -> bytes:

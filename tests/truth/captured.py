@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The captured octets of one direction.  Of octets that came twice, the first copy counts."""
+"""The captured octets of one direction.  The first captured copy of an octet counts."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class Captured:
     def has_startup(self) -> bool:
         """Whether the startup frame was captured whole, and cannot be anything else.
 
-        That is so with the SYN, or if it fills its segments.  Otherwise it must be the first thing
-        captured, and nothing after it in the stream may come before it.
+        It is certain if the SYN was captured, or if the frame fills its segments.  Otherwise the
+        frame must be captured first, before any other octets of its direction.
         """
         return self.is_whole(-self.before, 0) and self._shows_startup
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Whether the first copy of each octet was captured, and is that of the stream."""
+        """Whether the first copy of each octet was captured, and equals the octet that was sent."""
         return self.captured_until(start, end) == end
 
     def is_complete(self, start: int, end: int) -> bool:
@@ -84,14 +84,14 @@ class Captured:
     def differs(self, start: int, end: int) -> bool:
         """Whether captured octets differ from those of the stream."""
         start, end = start + self.before, end + self.before
-        first, stream = self._octets[start:end], self._stream[start:end]
-        if first == stream:
+        first, sent = self._octets[start:end], self._stream[start:end]
+        if first == sent:
             return False
-        there = self._captured[start:end]
-        return any(at and one != other for at, one, other in zip(there, first, stream, strict=True))
+        known = self._captured[start:end]
+        return any(is_known and a != b for is_known, a, b in zip(known, first, sent, strict=True))
 
     def first_copies(self, places: Sequence[int]) -> bytes:
-        """The octets captured first at some places, up to one that was not captured."""
+        """The first copies of the octets at some places, up to one that was not captured."""
         octets = bytearray()
         for place in places:
             at = place + self.before
@@ -101,9 +101,9 @@ class Captured:
         return bytes(octets)
 
     def seen(self, places: Sequence[int]) -> bytes:
-        """The octets captured first at some places, else those sent, within the stream."""
-        there = [place + self.before for place in places if place + self.before < len(self._octets)]
-        return bytes(self._octets[at] if self._captured[at] else self._stream[at] for at in there)
+        """The octets at places of the stream: the first captured copy, else the octet sent."""
+        ats = [place + self.before for place in places if place + self.before < len(self._octets)]
+        return bytes(self._octets[at] if self._captured[at] else self._stream[at] for at in ats)
 
     def is_carried(self, start: int, end: int) -> bool:
         """Whether captured segments held each octet, even if the snap length cut some off."""
@@ -119,8 +119,8 @@ class Captured:
         hole = (self._captured if at_last else self._at_first).find(0, start, end)
         if hole >= 0:
             end = hole
-        captured, stream = self._octets[start:end], self._stream[start:end]
-        if captured != stream:
-            pairs = zip(captured, stream, strict=True)
-            end = start + next(at for at, (one, other) in enumerate(pairs) if one != other)
+        first, sent = self._octets[start:end], self._stream[start:end]
+        if first != sent:
+            pairs = zip(first, sent, strict=True)
+            end = start + next(at for at, (a, b) in enumerate(pairs) if a != b)
         return end - self.before

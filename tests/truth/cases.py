@@ -31,7 +31,7 @@ SEGMENT_SIZES = (536, 1448, 1460, 3000, 8948)
 SMALL = {"octets": 3_000, "tiny": 12_000}
 BUDGETS = {**SMALL, "super-segments": 150_000}
 OCTETS_OF_A_HALF = 40_000
-"""Octets of stream after which no FPDU is added, by the way of cutting."""
+"""A direction gets no more FPDUs after so many octets.  ``BUDGETS`` has other ways of cutting."""
 
 FILLERS = {
     "zeros": b"\0",
@@ -60,7 +60,7 @@ class Case:
     segments: list[Segment]
     """As captured, but not cut to the snap length."""
     ports: tuple[int, int] = PORTS
-    """Of Initiator and Responder."""
+    """Ports of Initiator and Responder."""
 
     def __str__(self) -> str:
         return f"case({self.seed}): {self.dimensions}"
@@ -72,7 +72,7 @@ class Case:
 
     @property
     def endpoints(self) -> tuple[str, str]:
-        """The same with ports, as records have them."""
+        """Addresses and ports of Initiator and Responder, as records have them."""
         host = "[{}]:{}" if "IPv6" in self.dimensions.network else "{}:{}"
         return (
             host.format(self.hosts[INITIATOR], self.ports[INITIATOR]),
@@ -101,7 +101,7 @@ class Case:
 
     @property
     def captured(self) -> list[tuple[Segment, int]]:
-        """The segments, each with the number of octets of its payload that the snap length left."""
+        """Each segment, and how many octets of its payload the snap length left."""
         snap = self.dimensions.snap
         if not snap:
             return [(segment, len(segment.payload)) for segment in self.segments]
@@ -162,7 +162,7 @@ def _startup_cut(rng: random.Random, dimensions: Dimensions) -> int | None:
 
 
 def _startup(rng: random.Random, dimensions: Dimensions, direction: int) -> bytes:
-    """A startup frame; each side's M is about what the other one sends (RFC 5044 7.1.1)."""
+    """A startup frame.  Its M asks the peer to send Markers (RFC 5044 7.1.1)."""
     private_data = rng.randbytes(rng.choice((0, 4, 16) if dimensions.snap else (0, 16, 60)))
     if dimensions.revision == 2:
         private_data = mpastream.enhanced_data(rng.randrange(64), rng.randrange(64)) + private_data
@@ -270,7 +270,7 @@ def _sendings(
         differing = dimensions.copies == "differing"
         sendings = impair.overlap(sendings, octets, rng, 0.15, differing=differing)
     elif dimensions.copies == "keepalive":
-        # A probe with a wrong octet would fill what the capture lacks.
+        # A probe with a wrong octet would fill a hole of the capture.
         garbage = not dimensions.missing and dimensions.loss == "none"
         sendings = impair.keepalive(sendings, octets, rng, 0.15, garbage=garbage)
     return sendings
@@ -298,16 +298,16 @@ def _cut(rng: random.Random, way: str, half: Half) -> list[Sending]:
 def _begun(
     rng: random.Random, dimensions: Dimensions, halves: tuple[Half, Half], segments: list[Segment]
 ) -> list[Segment]:
-    """The captured segments, by where the capture begins and what it lacks."""
+    """The captured segments: all from where the capture begins, but for missing startup frames."""
     if dimensions.begin == "any point":
         return segments[rng.randint(4, max(4, len(segments) * 2 // 3)) :]
     if dimensions.begin == "no SYN":
         segments = [each for each in segments if not each.flags & impair.SYN]
-    lacks = {"both": (), "Request": (RESPONDER,), "Reply": (INITIATOR,)}
-    gone = lacks.get(dimensions.startup, (INITIATOR, RESPONDER))
+    senders = {"both": (), "Request": (RESPONDER,), "Reply": (INITIATOR,)}
+    missing = senders.get(dimensions.startup, (INITIATOR, RESPONDER))
 
     def is_startup(each: Segment) -> bool:
         half = halves[each.direction]
         return bool(each.payload) and (half.base - each.seq - 1) % 2**32 < len(half.startup)
 
-    return [each for each in segments if not (each.direction in gone and is_startup(each))]
+    return [each for each in segments if not (each.direction in missing and is_startup(each))]

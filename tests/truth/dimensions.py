@@ -31,7 +31,7 @@ class Dimensions:
     copies: str = "none"
     """Octets that come twice."""
     missing: float = 0.0
-    """The share of segments that the capture lacks for good."""
+    """The share of segments that are never captured."""
     wraps: str = "neither"
     """Which side's sequence numbers pass 2**32."""
     startup: str = "both"
@@ -89,7 +89,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
 
 
 def choose(rng: random.Random, **fixed: Any) -> Dimensions:
-    """One place in the product of all dimensions.  ``fixed`` sets some of them."""
+    """A random value of each dimension.  ``fixed`` sets some of them."""
     chosen = {
         name: rng.choice(values) if len(values) > 1 else values[0]
         for name, values in VALUES.items()

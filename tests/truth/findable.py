@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which FPDUs of a capture must be found, which may be found, and as what they are reported.
+"""Which FPDUs of a capture must be found, which may be found, and how they are reported.
 
 Any other report is false.  The rules say what the octets prove, not how a program finds it.
 ``docs/recovery.md`` gives them in prose.  An FPDU is *whole* if every octet of it was captured (the
@@ -15,13 +15,13 @@ With CRCs:
    wrong, one of two conditions must hold: all octets that it claims were captured; or it was
    captured whole and a good FPDU follows in the same stretch, which shows that the length is wrong.
    Of several damaged FPDUs in a row, the second and later ones must be reported if their headers
-   are intact and a good FPDU follows.  For all this it must be known where Markers are, or that
-   there are none (``_knows_places``).  If not, the first is treated as the others: only the lengths
-   that lead to a good FPDU show how many Markers it holds.
+   are intact and a good FPDU follows.  All this holds if it is known where Markers are, or that
+   there are none (``_knows_places``).  If not, the rule for the second also holds for the first:
+   only lengths that lead to a good FPDU show how many Markers it holds.
 3. Any other damaged FPDU may be reported with the values of its fields.  The same holds for a
    garbled FPDU, where the first captured copy differs from the sender's octets.  A good FPDU alone
    between two garbled ones need not be found: only its CRC distinguishes it from payload.  Good
-   FPDUs in a row before a garbled one need not be found if a hole hides what they may be part of.
+   FPDUs in a row between a hole and a garbled one need not be found: they may be payload, too.
 
 Without CRCs, a whole FPDU must be found if its start is certain or anchored:
 
@@ -31,25 +31,25 @@ Without CRCs, a whole FPDU must be found if its start is certain or anchored:
 6. ``ROW`` whole FPDUs in a row anchor the first of them: about 13 bits of each tagged header, and
    about 43 of an untagged one, have fixed values.  FPDUs that a wrong ULPDU_Length claims do not
    count: only a Marker shows that it is wrong.  Neither do FPDUs that a forged FPDUPTR claims
-   (``_disowned``): a true one looks the same after a payload that holds FPDUs.
+   (``_marker_claims``): a true one looks the same after a payload that holds FPDUs.
 
 Any other whole FPDU may be found.
 
-If no startup frame was captured, and the other direction does not show itself, headers that make
-sense do not prove FPDUs: tables of other protocols hold as many.  So a row must show ``PROOF`` bits
-in all, and more than headers (``_proves``).  That is an FPDU that continues an earlier one, where
-two numbers of at least 32 bits have fixed values (RFC 5041 5), or a Marker above 0.  Headers that
+If no startup frame was captured, and the other direction shows no FPDUs, headers that make sense
+do not prove FPDUs: tables of other protocols hold as many.  So a row must show ``PROOF`` bits in
+all, and more than headers (``_proves``).  It needs a Marker above 0, or an FPDU that continues an
+earlier one: then two numbers of at least 32 bits have fixed values (RFC 5041 5).  Headers that
 repeat, as records of a table do, add no evidence.
 
 If frames were cut to a snap length:
 
 7. An FPDU with a captured header, but not all octets, must be reported with its captured payload if
-   its start is certain.  Otherwise it may be reported.  Its end is certain if its start is, and its
-   ULPDU_Length was captured.  For both it must be known where Markers are: nothing else shows how
-   many of them were cut off (``_knows_markers``).  Without both startup frames it is not known
-   whether CRCs are off, and the CRC field that could show it was cut off: the CRC may be reported
-   as unknown.  The same holds for a whole FPDU, whose CRC field may hold anything, if its lengths
-   lead to no other whole FPDU, and none must be found.
+   its start is certain.  Otherwise it may be reported.  Its end is certain if its start is certain
+   and its ULPDU_Length was captured.  Both hold if it is known where Markers are: nothing else
+   shows how many of them were cut off (``_knows_markers``).  The CRC may be reported as unknown if
+   a startup frame is missing: nothing shows whether CRCs are off, since the CRC field was cut off.
+   The same holds for a whole FPDU if lengths lead to no other whole FPDU, and no other must be
+   found: its CRC field may hold anything.
 8. What was cut off the first copy stays cut off.  Octets of a later copy may be used or not.
 """
 
@@ -72,11 +72,11 @@ ROW_OF_UNKNOWN = 8
 OCTETS_OF_UNKNOWN = 1536
 """Octets that such a row must have: enough for three Markers."""
 MARKERS_NEEDED = 2
-"""Markers above 0 in FPDUs in a row that show where Markers are.  A single one may be an MSN.
+"""So many Markers above 0 in a row of FPDUs show where Markers are.  A single one may be an MSN.
 Markers directly before a ULPDU_Length do not count."""
 
 PROOF = 40
-"""Bits that a row must show.  By chance, one of the 2^26 places in 64 MiB does so once in 2^14."""
+"""Bits that a row must show.  In 64 MiB, with 2^26 places, chance does so with a rate of 2^-14."""
 TAGGED_BITS, UNTAGGED_BITS, CONTINUATION_BITS, MARKER_BITS = 13, 43, 24, 28
 
 MARKER_INTERVAL = 512
@@ -133,7 +133,7 @@ class _Side:
         return claimed
 
     def rows(self) -> Iterator[range]:
-        """Each longest row of sound FPDUs."""
+        """The rows of sound FPDUs that no wrong length claims, each as long as possible."""
         begin = 0
         for index in range(len(self.sound) + 1):
             if index == len(self.sound) or not self.sound[index] or self.claimed[index]:
@@ -147,7 +147,7 @@ class _Side:
             truth[index].markers - (truth[index].start != truth[index].seq_offset) for index in row
         )
 
-    def _shows_itself(self) -> bool:
+    def _shows_fpdus(self) -> bool:
         """Whether this direction alone shows that there are FPDUs."""
         if self.dimensions.crc:
             begins = self.knows_startup and bool(self.sound) and bool(self.sound[0])
@@ -190,13 +190,13 @@ class _Side:
             return True
         rows = list(self.rows())
         if self.dimensions.crc:
-            hinted = other.knows_startup or self.knows_startup or other._shows_itself()
-            if not (self._shows_itself() or (hinted and rows)):
+            hinted = other.knows_startup or self.knows_startup or other._shows_fpdus()
+            if not (self._shows_fpdus() or (hinted and rows)):
                 return False
             least = 1 if hinted else 2
             rows = [row for row in rows if len(row) >= least]
         else:
-            is_sure = other.knows_startup or self.knows_startup or other._shows_itself()
+            is_sure = other.knows_startup or self.knows_startup or other._shows_fpdus()
             rows = [row for row in rows if self._is_long(row) and (is_sure or self._proves(row))]
         if not rows:
             return False
@@ -232,7 +232,7 @@ class _Side:
         certain[0] = self.knows_startup and other.knows_startup
         if not self.dimensions.crc:
             for row in self.rows():
-                if len(row) >= ROW and not self._disowned(row):
+                if len(row) >= ROW and not self._marker_claims(row):
                     certain[row[0]] = True
         for index, fpdu in enumerate(truth):
             if self.sound[index] and not self.dimensions.crc and fpdu.markers:
@@ -255,11 +255,12 @@ class _Side:
             and self.captured.is_whole(fpdu.start, header - header % 4 + 2)
         )
 
-    def _disowned(self, row: range) -> bool:
-        """Whether FPDUs hold no Marker, and the next Marker says that their octets are of another.
+    def _marker_claims(self, row: range) -> bool:
+        """Whether the next Marker says that octets of a row belong to another FPDU.
 
-        They may then be payload of that other FPDU.  This does not hold if the Marker points to one
-        of them, to octets after them, or into the last of more than ``ROW``: that one may be wrong.
+        The FPDUs of the row hold no Marker, so they may be payload of that FPDU.  The Marker does
+        not say so if it points to one of them, or to octets after them.  Nor if it points into the
+        last of more than ``ROW``: that one may be wrong.
         """
         truth = self.half.truth
         end = truth[row[-1]].end
@@ -343,10 +344,10 @@ class _Side:
     def _may_be_payload(self, index: int) -> bool:
         """Whether only its CRC distinguishes an FPDU from the payload of another one.
 
-        Octets after its row of good FPDUs must be garbled.  And one of two conditions must hold: it
-        is alone in its row, and octets before it are garbled, too; or no FPDU is known to begin
-        before the row, because there is a hole, and only garbled FPDUs and rows like this follow
-        the hole.
+        The octets after its row of good FPDUs are garbled, and one of two conditions holds.  Either
+        it is alone in its row, and the octets before it are garbled, too.  Or the row follows a
+        hole, perhaps with garbled FPDUs and such rows in between, so that no FPDU is known to begin
+        before the row.
         """
         first = last = index
         while first > 0 and self.sound[first - 1]:
@@ -450,10 +451,10 @@ class _Side:
 
     def _wanted_garbled(self, fpdu: TrueFPDU) -> Wanted | None:
         """An FPDU as its first captured copies show it, if its length was captured."""
-        said = self.captured.first_copies(range(fpdu.seq_offset, fpdu.seq_offset + 2))
-        if len(said) < 2:
+        field = self.captured.first_copies(range(fpdu.seq_offset, fpdu.seq_offset + 2))
+        if len(field) < 2:
             return None
-        length = int.from_bytes(said, "big")
+        length = int.from_bytes(field, "big")
         end, markers, places = self._reading(fpdu, length)
         wanted = self._reported(fpdu, length, markers, self.captured.first_copies(places))
         # If the snap length cut off a part, the CRC cannot be checked.
@@ -506,12 +507,12 @@ class _Side:
 
 
 def continuations(headers: Sequence[Header]) -> int:
-    """How many segments continue the last earlier one with the same STag, or QN.
+    """How many segments continue the latest earlier one with the same STag, or QN.
 
-    Their octets begin where those of the earlier one end, or they begin the next message of their
-    queue (RFC 5041 5.1, 5.2).  After a segment without payload the place stays the same, which
-    proves nothing.  Neither does a step of TO that differs from the payload as often as it equals
-    it: then a number that counts may look like a TO.
+    A segment does so if its octets begin where those of the earlier one end, or if it begins the
+    next message of its queue (RFC 5041 5.1, 5.2).  After a segment without payload the place stays
+    the same, which proves nothing.  A step of TO proves nothing if it differs from the length of
+    the payload as often as it equals it: any number that counts may look like such a TO.
     """
     last: dict[tuple[int | None, int | None], Header] = {}
     messages = 0
@@ -536,11 +537,11 @@ def continuations(headers: Sequence[Header]) -> int:
 
 
 def _length_field(fpdu: TrueFPDU) -> int:
-    """The value of its ULPDU_Length field."""
+    """The value of an FPDU's ULPDU_Length field."""
     wrong = fpdu.damage and fpdu.damage.ulpdu_length
     return fpdu.ulpdu_length if wrong is None else wrong
 
 
 def _is_wrong(fpdu: TrueFPDU) -> bool:
-    """Whether its ULPDU_Length field is wrong."""
+    """Whether an FPDU's ULPDU_Length field is wrong."""
     return _length_field(fpdu) != fpdu.ulpdu_length

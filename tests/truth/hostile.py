@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures that are expensive to read, each with a clean one of as many segments of the same sizes.
+"""Captures that are expensive to read, each with a clean one: as many segments, of the same sizes.
 
 ``HOSTILE[name](scale)`` gives both as lists of frames.  They differ in one thing only: a hole, a
 length, a Marker, or the size of segments.  So the difference in cost is the cost of that thing.
@@ -41,7 +41,7 @@ class _Flow:
         ]
 
     def data(self, offset: int, octets: bytes) -> Segment:
-        """Octets of the Full Operation Phase, before any acknowledgement."""
+        """A segment of the Full Operation Phase.  It acknowledges octets up to the Reply."""
         return Segment(0, self.base + offset, 21, PSH | ACK, octets)
 
     def frames(self, segments: list[Segment]) -> list[bytes]:
@@ -76,7 +76,7 @@ def _after_a_hole(pieces: list[tuple[int, bytes]], scale: int) -> Pair:
 
 
 def _writes_cut(scale: int, *, markers: bool = False) -> list[tuple[int, bytes]]:
-    """At least so many segments of RDMA Writes."""
+    """At least ``scale`` segments of RDMA Writes."""
     return _cut(mpastream.build_stream(_writes(scale * MSS), markers=markers)[0])
 
 
@@ -122,7 +122,7 @@ def syn_flood(scale: int) -> Pair:
 
 
 def _small(scale: int, *, markers: bool = False) -> list[tuple[int, bytes]]:
-    """So many small segments of small Writes."""
+    """``scale`` small segments of small Writes."""
     clean, _ = mpastream.build_stream(_writes(scale * 64, mulpdu=64), markers=markers)
     return _cut(clean[: scale * 64], 64)
 
@@ -168,7 +168,7 @@ def _within(scale: int) -> list[tuple[int, bytes]]:
 
 
 def _unknown(words: bytes, scale: int) -> Pair:
-    """These octets, again and again; the clean capture has random octets."""
+    """Segments full of these octets.  The clean capture has random octets."""
     flow = _Flow()
     hostile = [flow.data(at * MSS, (words * MSS)[:MSS]) for at in range(scale)]
     noise = random.Random(3).randbytes(MSS)
@@ -233,7 +233,7 @@ def replies_in_blocks(scale: int) -> Pair:
 
 
 def _alone(octets: bytes, scale: int) -> Pair:
-    """Connections of one segment from their middle.  It repeats these octets, or holds FPDUs."""
+    """Connections with one captured segment.  It repeats these octets; the clean one has FPDUs."""
     clean, _ = mpastream.build_stream(_writes(3 * MSS, mulpdu=64))
     bodies = (octets * MSS)[:MSS], clean[100 : 100 + MSS]
     return Pair(
@@ -345,7 +345,7 @@ _ALONE = {
     "headers and Markers": _headers_and_markers(),
     # FPDUs with good CRCs.  After each, four octets follow that belong to no FPDU.
     "good CRCs": _apart(_GOOD, random.Random(6), 30),
-    # After each, three with bad CRCs follow, which lead nowhere.
+    # FPDUs with good CRCs.  After each, three with bad CRCs follow.  Their lengths lead nowhere.
     "good CRCs and bad ones": (
         _GOOD
         + 3 * struct.pack(">HBBIIIII4s", 26, 0x41, 0x43, 0, 0, 1, 0, 0, b"bad!")
@@ -375,12 +375,12 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "one octet a segment, after a hole, backwards": one_octet_segments_after_a_hole,
     "Markers that point nowhere": markers_that_point_nowhere,
     "lengths just beyond the island": lambda scale: _after_a_hole(_beyond(scale), scale),
-    # From the beginning of the phase, where the first length is believed at first.
+    # The first length stands at the start of the phase, so it is believed at first.
     "lengths just beyond what is there, in order": lambda scale: _in_one_flow(
         _beyond(scale), _writes_cut(scale)[:scale]
     ),
     "lengths that lead within the island": lambda scale: _after_a_hole(_within(scale), scale),
-    # After a good FPDU.
+    # These lengths follow a good FPDU.
     "lengths that lead within what is there, in order": lambda scale: _in_one_flow(
         [(0, mpastream.build_stream(messages.send(1, bytes(MSS - 24)))[0]), *_within(scale)[1:]],
         _writes_cut(scale)[:scale],

@@ -74,7 +74,7 @@ def indication_of(octets: bytes) -> tuple[int, int, int]:
 
 
 def walk(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
-    """What the module docstring says."""
+    """The expectations of a capture, as in the module docstring."""
     indications: list[list[object]] = []
     frames: list[list[object]] = []
     for number, connection in enumerate(connections(path)):

@@ -50,7 +50,7 @@ class Half:
     truth: list[TrueFPDU]
     isn: int
     streaming: int = 0
-    """How many octets of ``startup`` come before the startup frame: the ULP's own."""
+    """How many streaming mode octets ``startup`` has before the startup frame."""
 
     @property
     def base(self) -> int:
@@ -60,7 +60,7 @@ class Half:
 
 @dataclass(frozen=True)
 class Sending:
-    """Octets on their way: their place, and who gets them.
+    """Octets on their way: their place, and whether the receiver and the capture get them.
 
     received: they reach the receiver. captured: they are in the capture. If lost before the capture
     point, they are neither. If lost after it, captured only. If the capture misses them, received
@@ -113,7 +113,7 @@ def cut_aligned(octets: bytes, truth: Sequence[TrueFPDU]) -> list[Sending]:
 
 
 def cut_packed(octets: bytes, truth: Sequence[TrueFPDU], mss: int) -> list[Sending]:
-    """As many whole FPDUs per segment as fit.  One larger than mss begins a segment and is cut."""
+    """As many whole FPDUs per segment as fit.  A larger FPDU begins a segment and is cut."""
     cuts: list[int] = []
     begin = 0
     for fpdu in truth:
@@ -192,7 +192,7 @@ def overlap(
 
     Each begins and ends anywhere from 1460 octets before the last sending to the end of that
     sending.  differing: some octets that were captured before have other values in the copy.
-    Reorder before, not after, or a differing copy may come first.
+    Reorder before this, not after it, or a differing copy may come first.
     """
     result = []
     captured = bytearray(len(octets))
@@ -234,7 +234,7 @@ def keepalive(
 
 
 class _Endpoint:
-    """What the sender of a direction has sent and its receiver has received, as stream positions.
+    """How far a direction was sent, and how far it was received, as stream positions.
 
     Position 0 is the SYN, 1 the first octet after it.
     """
@@ -270,11 +270,11 @@ def conversation(
 ) -> list[Segment]:
     """The captured segments of a whole connection.
 
-    Handshake, Request and Reply are always captured, in order. startup_cut: payload of their
-    largest segment. The Responder's FPDUs wait until it has the first FPDU of the Initiator
-    (RFC 5044 7.1.2), if there is one. ack_rate: how often a bare ACK answers a data segment at
-    once. ack_missed: the share of these that the capture misses. close: "fin" from both sides,
-    "rst" from the Initiator, None.
+    Handshake, Request and Reply are always captured, in order. startup_cut: most octets
+    of a startup frame in a segment. The Responder's FPDUs wait until it has the first FPDU of the
+    Initiator (RFC 5044 7.1.2), if there is one. ack_rate: how often a bare ACK answers a data
+    segment at once. ack_missed: the share of these that the capture misses. close: "fin" from both
+    sides, "rst" from the Initiator, None.
 
     An ACK covers the octets that the receiver has without a hole.  So it passes a hole in the
     capture only if the receiver has the octets.
@@ -356,10 +356,10 @@ def first_captured(segments: Sequence[Segment], half: Half, direction: int) -> l
 
 
 def capturable(segments: Sequence[Segment], half: Half, direction: int) -> list[TrueFPDU]:
-    """The FPDUs of a direction whose every octet was captured right first (RFC 5044 A.3).
+    """The FPDUs of a direction of which the first copy of every octet was captured and is right.
 
-    This holds for any selection of a conversation's segments, such as all after the startup
-    frames. An FPDU with a first captured octet that is not that of the stream does not count.
+    The first copy counts (RFC 5044 A.3). The segments may be any selection of a conversation's,
+    such as all after the startup frames.
     """
     found = first_captured(segments, half, direction)
     return [

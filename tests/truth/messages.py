@@ -2,8 +2,7 @@
 """ULPDUs: DDP segments of RDMAP messages (RFC 5041 4, RFC 5040 4, RFC 7306 5 and 6).
 
 A message is a list of ULPDUs in sending order.  mulpdu is the size of the largest ULPDU, header
-included.  A script is a list of the messages of both sides, and knows which Response answers which
-Request.
+included.
 """
 
 from __future__ import annotations
@@ -111,8 +110,8 @@ def terminate(
 ) -> list[bytes]:
     """Terminate on QN 2 (RFC 5040 4.8).
 
-    ulpdu: the one in error; its length, its DDP header and, of a Read Request, its RDMAP header
-    are copied, and M, D, R next_message so. Reserved bits are zero.
+    ulpdu: the one in error. Its length, its DDP header and, of a Read Request, its RDMAP header
+    are copied. M, D and R show what was copied. Reserved bits are zero.
     """
     header_control, copied = 0, b""
     if ulpdu is not None:
@@ -175,7 +174,7 @@ def random_messages(
     def number(bits: int) -> int:
         return rng.getrandbits(bits)
 
-    def one() -> list[bytes]:
+    def random_message() -> list[bytes]:
         opcode = rng.choice([code for code in range(12) if code != TERMINATE])
         if opcode in (WRITE, READ_RESPONSE):
             return tagged_message(opcode, number(32), number(64), payload(), mulpdu)
@@ -196,7 +195,7 @@ def random_messages(
             return atomic_response(next_msn(3), number(32), number(64))
         return send(next_msn(0), payload(), mulpdu, opcode=opcode)
 
-    return [one() for _ in range(count)]
+    return [random_message() for _ in range(count)]
 
 
 def random_ulpdus(

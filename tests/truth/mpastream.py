@@ -42,8 +42,8 @@ class TrueFPDU:
     start: offset of its first octet, which is that of a leading marker if there is one. seq_offset:
     offset of the ULPDU_Length field. end: offset after the CRC. ulpdu_length: true number of octets
     of the ULPDU. ulpdu: these octets as they are in the stream. markers: how many it contains,
-    with one directly before ULPDU_Length and one between pad and CRC. crc_ok: the CRC field fits
-    all octets of the FPDU before it, and ULPDU_Length is right; None where CRCs are off.
+    including one directly before ULPDU_Length and one between pad and CRC. crc_ok: the CRC field
+    fits all octets of the FPDU before it, and ULPDU_Length is right; None where CRCs are off.
     """
 
     start: int
@@ -138,8 +138,8 @@ def _append_fpdu(
 
     crc_ok = None
     if crc:
-        truthful = int.from_bytes(stream[seq_offset : seq_offset + 2], "big") == len(ulpdu)
-        crc_ok = truthful and crc_field(bytes(stream[start:crc_offset])) == value
+        is_length_right = int.from_bytes(stream[seq_offset : seq_offset + 2], "big") == len(ulpdu)
+        crc_ok = is_length_right and crc_field(bytes(stream[start:crc_offset])) == value
     return TrueFPDU(
         start,
         seq_offset,

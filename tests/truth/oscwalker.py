@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Plain walker over captures of OSC's software iWARP without missing octets.
 
-It imports nothing from ``scapy_mpa``, and does literally what is known of that stack: it counts the
-octets of a direction one by one, without those of CRC fields.  A Marker stands where the count is a
+It imports nothing from ``scapy_mpa``.  As that stack does, it counts the octets of a direction one
+by one, without those of CRC fields.  A Marker stands where the count is a
 multiple of 512.  A Marker between two FPDUs stands before the CRC field if there is one, else
 before the next FPDU.
 
@@ -73,7 +73,7 @@ def fpdus_of(octets: bytes, *, markers: bool, crc: bool) -> Iterator[Walked]:
 
 
 def walk(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
-    """What the module docstring says."""
+    """The expectations of a capture, as in the module docstring."""
     startup: list[list[object]] = []
     fpdus: list[list[object]] = []
     for number, connection in enumerate(walker.walk(path)[1]):
@@ -81,15 +81,15 @@ def walk(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
         assert request is not None and reply is not None
         for frame in (request, reply):
             startup.append([number, frame.kind, frame.revision, frame.markers, frame.crc])
-        for role, own, peers in (("i", request, reply), ("r", reply, request)):
+        for role, sent, received in (("i", request, reply), ("r", reply, request)):
             stream = connection.streams[role]
             assert not stream.holes()
-            octets = stream.contiguous()[own.size :]
-            marked = bool(peers.markers)
+            octets = stream.contiguous()[sent.size :]
+            marked = bool(received.markers)
             for each in fpdus_of(octets, markers=marked, crc=connection.crc_on):
                 assert each.agrees()
                 verdict = {True: "good", False: "bad", None: "off"}[each.crc_good]
-                seq = stream.seq(own.size + each.header)
+                seq = stream.seq(sent.size + each.header)
                 row = [seq, len(each.ulpdu), len(each.markers), verdict, each.ulpdu.hex()]
                 fpdus.append([number, role, *row])
     return {"startup": startup, "fpdus": fpdus}

@@ -13,13 +13,10 @@ import random
 import struct
 from collections.abc import Callable, Iterator
 
-Said = tuple[bytes, bytes]
-"""The octets of the client, and those of the server."""
-
 OCTETS = 50_000
-"""Octets of a table, about.  Enough for dozens of the rows that a search looks for."""
+"""Octets of a table, roughly: enough for dozens of the rows that a search looks for."""
 
-ASK = b"\x00\x0cGET TABLE\r\n"
+REQUEST = b"\x00\x0cGET TABLE\r\n"
 CONTROLS = (0x8000, 0x8001, 0x8002, 0xC000, 0x8140, 0xC140, 0xC142, 0x4143, 0x4043, 0x0003)
 """Flags, types and classes that are also control octets of DDP and RDMAP, of either version (RFC
 5041 4.2, RFC 5040 4.1)."""
@@ -108,7 +105,7 @@ def tags(rng: random.Random) -> bytes:
 
 
 def tags_repeated(rng: random.Random) -> bytes:
-    """The same, as a few records that alternate, or one that repeats."""
+    """Blocks of such records.  A few blocks alternate, or one repeats."""
     records = [
         filled(
             lambda _: struct.pack(
@@ -134,9 +131,9 @@ def tags_at_512(rng: random.Random) -> bytes:
 
 
 def tags_that_lead(rng: random.Random) -> bytes:
-    """Records of several kinds.  Their lengths lead to the next one as those of FPDUs do.
+    """Records of several kinds.  As with FPDUs, the length of each leads to the next one.
 
-    In the places of STag and TO, or MSN and MO, are ids, times, constants or zeros.
+    Ids, times, constants or zeros stand in the places of STag and TO, or MSN and MO.
     """
     kind = rng.choice((0x8000, 0xC000, 0xC140, 0x8140))
     stag = rng.choice((0, 7, rng.getrandbits(32)))
@@ -198,7 +195,7 @@ def _numbers(rng: random.Random) -> Iterator[float]:
 def numbers(code: str, *, whole: bool = True) -> Callable[[random.Random], bytes]:
     """A matrix of numbers of one type, each column with its own kind of numbers.
 
-    :param code: as of struct, with the byte order.
+    :param code: a format of struct, with the byte order.
     """
 
     def made(rng: random.Random) -> bytes:
@@ -228,16 +225,16 @@ def sized(
 ) -> Callable[[random.Random], bytes]:
     """Records with a length before them, as in many protocols.
 
-    :param form: of the length, as of struct.
-    :param counts_itself: whether its own octets are part of it.
+    :param form: a format of struct for the length.
+    :param counts_itself: whether the length counts its own octets, too.
     """
 
     def made(rng: random.Random) -> bytes:
-        own = struct.calcsize(form) if counts_itself else 0
+        extra = struct.calcsize(form) if counts_itself else 0
 
         def record(_: int) -> bytes:
             body = words(rng, rng.randint(least, rng.choice((40, 300))))
-            return struct.pack(form, len(body) + own) + body
+            return struct.pack(form, len(body) + extra) + body
 
         return filled(record)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from . import impair, messages, mpastream, pcapfile
 from .mpastream import crc_field
 
-Said = tuple[bytes, bytes]
+Exchange = tuple[bytes, bytes]
 """The octets of the client, and those of the server."""
 
 VOLUME = 290_000
@@ -29,7 +29,7 @@ def text(rng: random.Random, size: int) -> bytes:
     return (page * (size // len(page) + 1))[:size]
 
 
-def http(rng: random.Random) -> Said:
+def http(rng: random.Random) -> Exchange:
     """HTTP/1.1: pages by Content-Length and in chunks, and a file of random octets (RFC 9112)."""
     asks, answers = b"", b""
     for number, size in enumerate((3_000, 40_000, 160_000, VOLUME // 2)):
@@ -45,7 +45,7 @@ def http(rng: random.Random) -> Said:
     return asks, answers
 
 
-def tls(rng: random.Random) -> Said:
+def tls(rng: random.Random) -> Exchange:
     """TLS 1.3: hellos, then records of application data (RFC 8446 5.1)."""
 
     def record(kind: int, octets: bytes) -> bytes:
@@ -63,7 +63,7 @@ def tls(rng: random.Random) -> Said:
     return asks, answers
 
 
-def smb(rng: random.Random) -> Said:
+def smb(rng: random.Random) -> Exchange:
     """SMB 3 over TCP: reads and writes of files (MS-SMB2 2.1, 2.2.1.2)."""
 
     def message(command: int, number: int, flags: int, body: bytes) -> bytes:
@@ -87,7 +87,7 @@ def smb(rng: random.Random) -> Said:
     return asks, answers
 
 
-def nvme_tcp(rng: random.Random) -> Said:
+def nvme_tcp(rng: random.Random) -> Exchange:
     """NVMe/TCP with header and data digests (NVMe/TCP Transport 3.3, 3.4.1.1)."""
 
     def pdu(kind: int, header: bytes, data: bytes = b"") -> bytes:
@@ -112,7 +112,7 @@ def nvme_tcp(rng: random.Random) -> Said:
     return asks, answers
 
 
-def iscsi(rng: random.Random) -> Said:
+def iscsi(rng: random.Random) -> Exchange:
     """iSCSI with header and data digests: SCSI reads and writes (RFC 7143 11.2 to 11.7)."""
 
     def pdu(opcode: int, flags: int, tag: int, rest: bytes, data: bytes = b"") -> bytes:
@@ -140,17 +140,17 @@ def iscsi(rng: random.Random) -> Said:
     return asks, answers
 
 
-def random_octets(rng: random.Random) -> Said:
+def random_octets(rng: random.Random) -> Exchange:
     """Random octets only."""
     return rng.randbytes(VOLUME // 2), rng.randbytes(VOLUME)
 
 
-def words(rng: random.Random) -> Said:
+def words(rng: random.Random) -> Exchange:
     """Text about iWARP, with Keys."""
     return text(rng, VOLUME // 2), text(rng, VOLUME)
 
 
-def capture_of_iwarp(rng: random.Random) -> Said:
+def capture_of_iwarp(rng: random.Random) -> Exchange:
     """A capture file sent as payload, with one full-size FPDU in each of its frames."""
     ulpdus = messages.write(7, 0, rng.randbytes(VOLUME), 1442)
     octets, truth = mpastream.build_stream(ulpdus)
@@ -162,7 +162,7 @@ def capture_of_iwarp(rng: random.Random) -> Said:
     return b"RETR iwarp.pcap\r\n", file
 
 
-TRAFFIC: dict[str, Callable[[random.Random], Said]] = {
+TRAFFIC: dict[str, Callable[[random.Random], Exchange]] = {
     "HTTP": http,
     "TLS": tls,
     "SMB": smb,

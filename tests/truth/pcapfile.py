@@ -88,8 +88,8 @@ def pcap(
 ) -> bytes:
     """A classic pcap file of link type Ethernet.
 
-    snaplen cuts each frame to so many octets. step is the time from one to the next, in
-    nanoseconds. order is struct's "<" or ">".
+    snaplen: most octets of a frame. step: nanoseconds from one frame to the next. order:
+    struct's "<" or ">".
     """
     magic = 0xA1B23C4D if nanoseconds else 0xA1B2C3D4
     file = bytearray(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snaplen, 1))
@@ -107,12 +107,12 @@ def pcap(
 def stamped(captured: Iterable[tuple[int, bytes, int]]) -> bytes:
     """A classic pcap file of link type Ethernet, with nanoseconds.
 
-    Each frame comes with its time and the number of last octets that were cut off.
+    captured: the time of each frame, the frame, and how many of its last octets were cut off.
     """
     file = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
     for time, octets, lacks in captured:
-        there = octets[: len(octets) - lacks]
-        file += struct.pack("<IIII", *divmod(time, 1_000_000_000), len(there), len(octets)) + there
+        left = octets[: len(octets) - lacks]
+        file += struct.pack("<IIII", *divmod(time, 1_000_000_000), len(left), len(octets)) + left
     return bytes(file)
 
 

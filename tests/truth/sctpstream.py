@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """DDP over SCTP, built by hand: RFC 4960 3, RFC 5043 5, RFC 6581 7 and 9.
 
-Uses nothing of the package: headers are written here once more.  A script lists what a dissector
-must find.
+It uses nothing of the package: headers are written here once more.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from crc32c import crc32c as crc32c
 
 PORTS = (40000, 4000)
 TAGS = (0x22222222, 0x11111111)
-"""By sender: the Verification Tag of its packets, which its peer has chosen."""
+"""The Verification Tag of each sender's packets.  Its peer has chosen it."""
 HOSTS = ("10.0.0.1", "10.0.0.2")
 
 DATA, INIT, INIT_ACK, SACK, ABORT = 0, 1, 2, 3, 6
@@ -113,7 +112,7 @@ class Unit:
 
     @property
     def ddp_ssn(self) -> int:
-        """Its place in the order of the session."""
+        """The place of the chunk in the order of its session."""
         return int.from_bytes(self.user_data[:2], "big")
 
     @property
@@ -125,7 +124,7 @@ class Unit:
         )
 
     def fragments(self, size: int) -> list[Unit]:
-        """The same in DATA chunks of ``size`` octets.  The next TSNs must be free."""
+        """The same user data in DATA chunks of ``size`` octets.  The next TSNs must be free."""
         pieces = [self.user_data[at : at + size] for at in range(0, len(self.user_data), size)] or [
             b""
         ]

@@ -34,7 +34,7 @@ def chunks(packet: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def walk(path: pathlib.Path) -> dict[str, Any]:
-    """Frames, and each user message as a row.
+    """The number of frames, and a row for each user message.
 
     A row is: source port, TSN, stream, DDP-SSN, then ``"control"``, function code and Private Data
     in hexadecimal; or ``"tagged"``, L, RDMAP control octet, STag, TO and octets of payload; or

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Situations in which FPDUs must be found, each a part of the product of all dimensions.
+"""Situations in which FPDUs must be found.  Each fixes some of the dimensions.
 
 Each differs from the ordinary capture only in what its name says.  Sizes and messages are mixed.
 ``cases_of`` makes the cases of a situation.
@@ -60,7 +60,7 @@ def case_of(situation: str, seed: int, **fixed: Any) -> Case:
     chosen = {name: value for name, value in ordinary.items() if name not in _MIXED}
     cuts = values.get("cuts", FULL_SEGMENTS)
     chosen["cuts"] = rng.choice(cuts), rng.choice(cuts)
-    # In the order of the table, since that of a set differs from run to run.
+    # In the order of the table, since the order of a set differs from run to run.
     for name in [each for each in values if each != "cuts"]:
         chosen[name] = rng.choice(values[name])
     return case(seed, **{**chosen, **fixed})

@@ -27,7 +27,7 @@ def test_a_seed_is_a_capture() -> None:
 
 
 def test_every_value_of_every_dimension_occurs() -> None:
-    """In a few hundred seeds each value comes a dozen times, and nearly all pairs come."""
+    """In a few hundred seeds each value occurs a dozen times, and nearly every pair occurs."""
     chosen = [asdict(dimensions_of(seed)) for seed in SEEDS]
     places = [(name, value) for name, values in VALUES.items() for value in set(values)]
     counts: Counter[object] = Counter()
@@ -49,9 +49,9 @@ def test_all_captured_fpdus_are_required_if_all_is_known(seed: int) -> None:
     """
     made = case(seed, crc=True, damage="none", snap=0, startup="both", begin="SYN")
     for direction, half in enumerate(made.halves):
-        there = impair.capturable(made.segments, half, direction)
+        captured = impair.capturable(made.segments, half, direction)
         assert [each.offset for (of, _), each in made.wanted.items() if of == direction] == [
-            fpdu.seq_offset for fpdu in there
+            fpdu.seq_offset for fpdu in captured
         ]
     assert all(each.is_required and not each.is_cut for each in made.wanted.values())
 
@@ -96,7 +96,7 @@ class Made:
     ) -> dict[int, Wanted]:
         """The FPDUs to be found if the segments of some FPDUs are missing, by number of the FPDU.
 
-        request: with startup frames, whether the Request was captured, too.
+        request: whether the Request is among the captured startup frames.
         cut: number of an FPDU to how many octets of its segment were captured.
         """
         half, peer = self.halves
@@ -124,7 +124,7 @@ def required(found: dict[int, Wanted]) -> set[int]:
 
 
 def test_rule_1_good_fpdus() -> None:
-    """With CRCs, all whole FPDUs.  After an unknown beginning, two in a row are needed."""
+    """With CRCs, all whole FPDUs are required.  An unknown beginning needs two in a row."""
     made = Made()
     assert required(made.found({0, 3, 4})) == set(range(20)) - {0, 3, 4}
     assert required(made.found({3}, startup=False)) == set(range(20)) - {3}
@@ -140,7 +140,7 @@ def test_rule_1_markers_must_be_shown() -> None:
 
 
 def test_rule_2_damaged_fpdus() -> None:
-    """They are reported where their start is certain, and in a row if a good one follows."""
+    """They are required where their start is certain, and in a row if a good one follows."""
     flips = dict.fromkeys((3, 4, 5), Damage(flip=(30, 1)))
     assert required(Made(damage=flips).found(set())) == set(range(20))
     assert required(Made(damage=flips).found({6})) == set(range(20)) - {4, 5, 6}
@@ -161,7 +161,7 @@ def test_rule_2_unknown_places_of_markers() -> None:
 
 
 def test_rule_2_wrong_lengths() -> None:
-    """Reported with the wrong length, which may claim more than was captured."""
+    """The FPDU is reported with its wrong length, even if that claims more than was captured."""
     found = Made(damage={3: Damage(ulpdu_length=5000)}).found(set())
     assert required(found) == set(range(20))
     statement = found[3].statement
@@ -172,7 +172,7 @@ def test_rule_2_wrong_lengths() -> None:
 
 
 def test_rules_4_and_6_without_crcs() -> None:
-    """From the start of the phase; after a hole, three in a row."""
+    """FPDUs are required from the start of the phase.  After a hole, three must be in a row."""
     made = Made(crc=False)
     found = made.found({5, 8, 12})
     assert required(found) == set(range(20)) - {5, 6, 7, 8, 12}
@@ -180,7 +180,7 @@ def test_rules_4_and_6_without_crcs() -> None:
 
 
 def test_rule_5_markers_without_crcs() -> None:
-    """After a hole, the FPDU around a Marker and those that follow."""
+    """After a hole, the FPDU around a Marker and those that follow it are required."""
     made = Made(crc=False, markers=True)
     (marked,) = [index for index, each in enumerate(made.halves[0].truth[1:12], 1) if each.markers]
     found = made.found({marked - 2, marked + 2})
@@ -204,7 +204,7 @@ def test_rule_6_octets_that_a_marker_claims_without_crcs() -> None:
     marked = Made(crc=False, markers=True).halves[0].truth[8]
     assert (marked.start, marked.markers) == (484, 1)
     others = set(range(20)) - {3, 4, 5, 6, 7, 8}
-    # Before the fourth, at the fourth and at the sixth, into the seventh, after it.
+    # The Marker points before FPDU 4, to FPDU 4, to FPDU 6, into FPDU 7, and after it.
     for fpduptr, counts in ((400, False), (268, True), (148, True), (60, True), (16, True)):
         made = Made(crc=False, markers=True, damage={8: Damage(fpduptr={0: fpduptr})})
         assert required(made.found({3})) == others | ({4, 5, 6, 7} if counts else set())
@@ -212,7 +212,7 @@ def test_rule_6_octets_that_a_marker_claims_without_crcs() -> None:
 
 
 def test_rule_7_cut_frames() -> None:
-    """Reported with the captured payload if a length leads there.  Then its end is certain."""
+    """A cut FPDU to which a length leads is required.  Then its end is certain."""
     made = Made()
     found = made.found({9}, cut={4: 30, 12: 30, 13: 10})
     assert found[4].statement.crc == "unknown"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The truth, compared with the published examples, the definitions and the captures."""
+"""The sources of truth agree with the published examples and the captures."""
 
 from __future__ import annotations
 

@@ -288,8 +288,8 @@ def walk_fpdus(
         plain = bytes(octets[place] for place in places)
     fpdus: list[WalkedFPDU] = []
     at = 0
-    whole = begin
-    sure = True
+    start = begin
+    is_certain = True
     while at + 2 <= len(plain):
         ulpdu_length = int.from_bytes(plain[at : at + 2], "big")
         crc_at = at + 2 + ulpdu_length
@@ -300,15 +300,15 @@ def walk_fpdus(
         if crc_at + 4 > len(plain):
             break
         crc_field = plain[crc_at : crc_at + 4]
-        good = crc32c(octets[whole : places[crc_at]]).to_bytes(4, "little") == crc_field
-        if not sure and not good:
+        good = crc32c(octets[start : places[crc_at]]).to_bytes(4, "little") == crc_field
+        if not is_certain and not good:
             break
-        sure = good or not crc_on
+        is_certain = good or not crc_on
         ulpdu = plain[at + 2 : at + 2 + ulpdu_length]
         fpdus.append(WalkedFPDU(stream.seq(places[at]), ulpdu, good, crc_field == bytes(4)))
-        whole = places[crc_at + 3] + 1
+        start = places[crc_at + 3] + 1
         at = crc_at + 4
-    return fpdus, len(octets) - whole
+    return fpdus, len(octets) - start
 
 
 def reassembled(path: pathlib.Path) -> tuple[int, list[Connection]]:
@@ -332,9 +332,9 @@ def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
             after_request = octets["i"][connection.request.size :]
             for key in RTR_KEYS:
                 connection.rtr = connection.rtr or find_startup(after_request, key, "rtr")
-        asked, answered = connection.request, connection.reply
-        refused = answered is not None and answered.rejected
-        for role, startup, peers in (("i", asked, answered), ("r", answered, asked)):
+        request, reply = connection.request, connection.reply
+        rejected = reply is not None and reply.rejected
+        for role, startup, peers in (("i", request, reply), ("r", reply, request)):
             if startup is None:
                 connection.fpdus[role], connection.rest[role] = [], 0
             else:
@@ -347,7 +347,7 @@ def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
                     connection.streams[role],
                     connection.crc_on,
                     "softuiwarp" in path.name,
-                    marked=bool(peers is not None and peers.markers and not refused),
+                    marked=bool(peers is not None and peers.markers and not rejected),
                 )
     return packets, connections
 
@@ -370,7 +370,7 @@ def control(ulpdu: bytes) -> list[int | None]:
 
 
 def expectations(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
-    """The content of a capture's file, as in the module docstring."""
+    """The expectations of a capture, as in the module docstring."""
     packets, connections = walk(path)
     startup: list[list[object]] = []
     fpdus: list[list[object]] = []

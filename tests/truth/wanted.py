@@ -26,38 +26,38 @@ class Wanted:
 
     statement: Statement
     offset: int
-    """Of its ULPDU_Length field in the Full Operation Phase."""
+    """The offset of its ULPDU_Length field in the Full Operation Phase."""
     is_required: bool
     is_cut: bool
-    """Any part of the payload is enough, from its beginning."""
+    """Any first part of the payload is enough."""
     may_be_unknown: bool = False
     """Its CRC may be reported as unknown."""
     unmarked: Statement | None = None
-    """The report if its length is wrong and Markers are unknown: read without them."""
+    """The report without Markers, if its length is wrong and places of Markers are unknown."""
     in_time: Statement | None = None
-    """The report of what was captured in time, if later copies brought more."""
+    """The report of the first copies alone, if later copies brought more octets."""
 
     def statement_with(self, markers: int) -> Statement:
-        """What must be reported if a report says that it holds so many Markers."""
+        """The right statement for a report with so many Markers."""
         return self.unmarked if self.unmarked is not None and markers == 0 else self.statement
 
     def is_reported_by(self, statement: Statement) -> bool:
-        """Whether a statement reports this."""
-        mine = self.statement_with(statement.markers)
+        """Whether a statement is a right report of this FPDU."""
+        full = self.statement_with(statement.markers)
         early = self.in_time
         if self.may_be_unknown and statement.crc == "unknown":
-            mine = mine._replace(crc="unknown")
+            full = full._replace(crc="unknown")
             early = early and early._replace(crc="unknown")
         if early is not None and statement.crc == early.crc:
             payload = statement.payload
             return (
                 statement._replace(header=early.header, payload=b"") == early._replace(payload=b"")
-                and statement.header in (early.header, mine.header)
-                and mine.payload.startswith(payload)
+                and statement.header in (early.header, full.header)
+                and full.payload.startswith(payload)
                 and payload.startswith(early.payload)
             )
         if self.is_cut:
-            return statement._replace(payload=b"") == mine._replace(
+            return statement._replace(payload=b"") == full._replace(
                 payload=b""
-            ) and mine.payload.startswith(statement.payload)
-        return statement == mine
+            ) and full.payload.startswith(statement.payload)
+        return statement == full
