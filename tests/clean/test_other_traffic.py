@@ -11,7 +11,7 @@ import pytest
 
 from tests.capture import build
 from tests.clean.cleaning import clean, frames_of
-from tests.recovery.test_other_traffic import said
+from tests.recovery.test_other_traffic import exchange
 from tests.truth import impair, pcapfile, sctpstream
 from tests.truth.impair import ACK, RST, Segment, Sending
 from tests.truth.othertraffic import TRAFFIC
@@ -42,7 +42,7 @@ IMPAIRED: dict[str, Impair] = {
 
 def connection(kind: str, how: str, rng: random.Random, close: str | None) -> list[Segment]:
     """A connection in segments of random sizes."""
-    one, other = (impair.Half(b"", each[:SIZE], [], rng.getrandbits(32)) for each in said(kind))
+    one, other = (impair.Half(b"", each[:SIZE], [], rng.getrandbits(32)) for each in exchange(kind))
     sendings = [
         IMPAIRED[how](half.octets, impair.cut_random(half.octets, rng, 20, 3000), rng)
         for half in (one, other)

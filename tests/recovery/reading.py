@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Read captures by the whole reading path, and compare what was found with the truth."""
+"""Read captures as the command line does, and compare what was found with the truth."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def printed(octets: bytes, **options: Any) -> list[Record]:
 
 @dataclass
 class Outcome:
-    """What was found of a case."""
+    """What was found in the capture of a case."""
 
     missing: list[Wanted] = field(default_factory=list)
     """Required, and not found."""
     false: list[Record] = field(default_factory=list)
-    """Reported, but wrong, or reported before."""
+    """Wrong records, and those of FPDUs that were reported before."""
     required: int = 0
-    """How many must be found."""
+    """How many FPDUs must be found."""
     optional: int = 0
-    """How many may be found, too."""
+    """How many other FPDUs may be found."""
     optional_found: int = 0
     at_once: int = 0
-    """How many were reported with the segment that completes them."""
+    """How many FPDUs were reported with the segment that completes them."""
 
     @property
     def is_right(self) -> bool:
@@ -102,7 +102,7 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
 
 
 def judge_fpdus(
-    wanted_ones: Mapping[tuple[int, int], Wanted],
+    wanted_fpdus: Mapping[tuple[int, int], Wanted],
     endpoints: tuple[str, str],
     records: Iterable[Record],
     *,
@@ -117,13 +117,13 @@ def judge_fpdus(
             continue
         key = endpoints.index(record["src"]), record["seq"]
         seen[key] += 1
-        wanted = wanted_ones.get(key)
+        wanted = wanted_fpdus.get(key)
         if wanted is None or seen[key] > 1 or not _fits(record, wanted, with_payload=with_payload):
             outcome.false.append(record)
         else:
             found.add(key)
             outcome.at_once += record["frame"] == max(record["frames"])
-    for key, wanted in wanted_ones.items():
+    for key, wanted in wanted_fpdus.items():
         if not wanted.is_required:
             outcome.optional += 1
             outcome.optional_found += key in found
@@ -139,8 +139,8 @@ def _false_gaps(case: Case, direction: int, gaps: list[Record]) -> list[Record]:
     if not gaps or case.dimensions.snap:
         return []
     half = case.halves[direction]
-    there = impair.first_captured(case.segments, half, direction)
-    known = {at for at, octet in enumerate(there) if octet is not None}
+    octets = impair.first_captured(case.segments, half, direction)
+    known = {at for at, octet in enumerate(octets) if octet is not None}
     false = []
     for gap in gaps:
         at = (gap["seq"] - half.base + 2**31) % 2**32 - 2**31
@@ -156,14 +156,14 @@ def _is_startup_of(case: Case, record: Record, senders: dict[str, int]) -> bool:
     frame = case.halves[senders[record["src"]]].startup
     kind = "request" if senders[record["src"]] == INITIATOR else "reply"
     length = int.from_bytes(frame[18:20], "big")
-    said = record["kind"], record["revision"], record["pd_length"]
-    return said == (kind, frame[17], length) and frame.endswith(
+    fields = record["kind"], record["revision"], record["pd_length"]
+    return fields == (kind, frame[17], length) and frame.endswith(
         bytes.fromhex(record["private_data"])
     )
 
 
 def _fits(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
-    """Whether a record is as wanted."""
+    """Whether a record is a right report of the wanted FPDU."""
     if record["offset"] not in (wanted.offset, None):
         return False
     payload = None if with_payload else wanted.statement_with(record["markers"]).payload
@@ -171,9 +171,9 @@ def _fits(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
 
 
 def statement_of(record: Record, payload: bytes | None = None) -> Statement:
-    """What a record says of an FPDU.
+    """The statement that a record makes about an FPDU.
 
-    payload: None: as the record has it.
+    payload: None means that of the record.
     """
     octets = bytes.fromhex(record["payload"]) if payload is None else payload
     numbers = record["seq"], record["ulpdu_length"], record["markers"], record["crc"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What hostile captures cost: work and memory within factors of a clean capture of the same size.
+"""Work and memory of hostile captures are bounded by factors of clean ones of the same size.
 
 Work is counted, not timed: function calls, and octets read out of islands or run through CRCs.
 ``python -m benchmarks.bounds`` prints times. The factors stand in ``docs/measured.md``, too.
@@ -26,7 +26,7 @@ from tests.truth import pcapfile
 from tests.truth.hostile import ALONE, HOSTILE, Pair
 
 SCALE, ALONE_SCALE = 150, 60
-"""Segments of a capture, and of one where each is alone in its connection, and searched."""
+"""Segments of a capture.  ``ALONE_SCALE``: if each is alone in its connection, and searched."""
 SKIPPING = 20
 LARGER = 3
 """How many times more segments the larger of two captures has."""
@@ -41,13 +41,13 @@ class Factors(NamedTuple):
 
 # A hole, or very many flows.
 ORDINARY = Factors(calls=4, octets=4)
-# Octets that were made to be searched.
+# Octets that take a long search.
 SEARCHED = Factors(calls=28, octets=48)
 # Places that can only be tried one by one.
 TRIED = Factors(calls=50, octets=24)
 UNKNOWN = Factors(calls=50, octets=4)
 # Connections of one segment, compared with as many connections that hold FPDUs.
-OF_THEIR_OWN = Factors(calls=4, octets=14)
+ONE_SEGMENT = Factors(calls=4, octets=14)
 STARTUPS = Factors(calls=24, octets=40)
 BOUNDS = {
     **dict.fromkeys(HOSTILE, ORDINARY),
@@ -68,20 +68,20 @@ BOUNDS = {
     "rejected startups": ORDINARY._replace(calls=5),
     "Replies both ways in blocks": STARTUPS,
     "MSNs skipped after damage": ORDINARY._replace(calls=7),
-    **dict.fromkeys(ALONE, OF_THEIR_OWN),
+    **dict.fromkeys(ALONE, ONE_SEGMENT),
 }
 
 ALONE_AT_MOST = 60
-"""Multiple of the calls per segment of a clean capture of one connection with as many segments,
-where each segment is alone in its connection."""
+"""Multiple of the calls per segment that reading may take where each segment is alone in its
+connection.  The clean capture has one connection."""
 SKIPPED = 12
 """Multiple of the calls of the clean capture that messages with skipped MSNs may take."""
 LOW = Limits(octets_per_half=1 << 18, octets_in_total=1 << 18)
-"""Limits that are reached."""
+"""Limits so low that captures reach them."""
 LIMITED_ALONE = 3.5
 """Multiple of the work that reading may take with these limits where each segment is alone.
-Without limits, all are searched at the end, and the purse does not last.  With limits they are
-given up one by one, and the purse is refilled in between."""
+Without limits, all connections are searched at the end, and the purse is soon empty.  With limits
+they are given up one by one, and new octets fill the purse in between."""
 GROWTH = 1.4
 """Multiple of the work per segment that a larger capture may take."""
 MOST_MEMORY = 16 << 20
@@ -104,7 +104,7 @@ def hostile_work(name: str, scale: int, read: Read) -> tuple[Work, int]:
 
 
 def test_each_capture_has_bounds() -> None:
-    """A bound for a name that no capture has would go unnoticed."""
+    """Each capture has a bound, and each bound a capture."""
     assert BOUNDS.keys() == HOSTILE.keys()
 
 
@@ -113,8 +113,8 @@ def test_each_capture_has_bounds() -> None:
 def test_work(name: str) -> None:
     """Calls and octets per segment are within factors of a clean capture.
 
-    They do not grow with the capture, and limits hold to them: what must be given up is found
-    without a search through all that is held.
+    They do not grow with the capture.  Limits do not raise them: what must be given up is found
+    without a search through all held octets.
     """
     scale = ALONE_SCALE if name in ALONE else SCALE
     work, segments = hostile_work(name, scale, read_plainly)
@@ -154,7 +154,7 @@ def test_new_connections_bring_no_new_budget(name: str, scale: int) -> None:
 def test_skipped_messages_cost_little() -> None:
     """One segment may skip very many messages, and each skipped Request is remembered."""
     name = "MSNs skipped after damage"
-    # Each of these segments skips some 14,000 of them.
+    # Each of these segments skips some 14,000 messages.
     work, segments = hostile_work(name, SKIPPING, read_messages)
     more, more_segments = hostile_work(name, LARGER * SKIPPING, read_messages)
     clean = pair_of(name, SKIPPING).clean
@@ -181,7 +181,7 @@ def test_memory_of_a_search_does_not_grow_with_it() -> None:
 
 @pytest.mark.slow
 def test_twenty_thousand_half_open_flows() -> None:
-    """Each costs the same, however many there are."""
+    """Each flow costs the same, however many there are."""
     frames = HOSTILE["nothing but SYNs"](20_000).hostile
     work, more = work_of(read_plainly, frames[:500]), work_of(read_plainly, frames[:5_000])
     assert more.calls <= GROWTH * 10 * work.calls

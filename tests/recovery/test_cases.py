@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Constructed captures of every kind: what must be found is found, and nothing else is reported.
 
-Each case is a whole capture file, read as the command line reads it. What must be found is what
-``tests/truth/findable.py`` derives from the octets. Any
-case can be made again by its seed: ``case(17)``, ``case_of("capture loss", 3, markers="both")``.
+Each case is a whole capture file, read as the command line reads it. From its octets,
+``tests/truth/findable.py`` derives what must be found. Any case can be made again by its seed:
+``case(17)``, ``case_of("capture loss", 3, markers="both")``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CUT_SHORT: dict[str, object] = {
 UNANSWERED: dict[str, object] = {"crc": True, "begin": "no SYN", "startup": "Request"}
 
 ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
-    # No Reply, and the CRCs that would show whether CRCs are on were cut off.
+    # No Reply.  The CRC fields that would show whether CRCs are on were cut off.
     (798992316, {}),
     # Two directions without CRCs and startup frames, each searched for good CRCs first.
     (807377369, {}),

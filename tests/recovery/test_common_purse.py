@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All connections share one purse for searches, and true ones are still found.
+"""All connections share one purse for searches.  FPDUs among hostile octets are still found.
 
-What was not searched is reported.
+Standard error says how many directions were not searched to their end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.truth.hostile import HOSTILE, MSS
 from tests.truth.impair import ACK, PSH, SYN, Segment
 
 SEED = 11
-HOSTILE_ONES = HOSTILE["sound headers in connections of their own"]
+SOUND_HEADERS = HOSTILE["sound headers in connections of their own"]
 
 
 def stream(*, crc: bool, markers: bool, mulpdu: int) -> tuple[bytes, list[tuple[int, int]]]:
@@ -57,7 +57,7 @@ def found(path: Path, frames: list[bytes]) -> tuple[int, str]:
 def test_many_connections_captured_from_the_middle(
     tmp_path: Path, crc: bool, markers: bool, mulpdu: int, segments: int
 ) -> None:
-    """All whole FPDUs are found.  Without CRCs it takes at least four of them, and two Markers."""
+    """All whole FPDUs are found.  Without CRCs, a row needs four, and two Markers if any."""
     octets, places = stream(crc=crc, markers=markers, mulpdu=mulpdu)
     frames: list[bytes] = []
     wanted = 0
@@ -122,13 +122,13 @@ def test_connections_within_startup_are_not_searched(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])
 def test_unsearched_directions_are_reported(tmp_path: Path, command: str) -> None:
-    """Standard error says how many, for a pipe as for a file."""
+    """Standard error says how many directions, for a pipe as for a file."""
     path = tmp_path / "hostile.pcap"
-    path.write_bytes(pcapfile.pcap(HOSTILE_ONES(60).hostile))
+    path.write_bytes(pcapfile.pcap(SOUND_HEADERS(60).hostile))
     result = run(command, "--json", path)
     assert result.exit_code == 0
-    said = " directions were not searched to their end for FPDUs: too many octets look like them\n"
-    assert result.stderr.endswith(said)
-    count = int(result.stderr.removesuffix(said).rsplit(" ", 1)[1])
+    text = " directions were not searched to their end for FPDUs: too many octets look like them\n"
+    assert result.stderr.endswith(text)
+    count = int(result.stderr.removesuffix(text).rsplit(" ", 1)[1])
     assert 30 < count <= 60
-    assert run(command, "--json", "-", stdin=path.read_bytes()).stderr.endswith(f"{count}{said}")
+    assert run(command, "--json", "-", stdin=path.read_bytes()).stderr.endswith(f"{count}{text}")

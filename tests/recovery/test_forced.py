@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A forced dialect that a connection does not speak: as much is found, and nothing false."""
+"""With a forced dialect that a connection does not speak, as much is found, and nothing false."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOUND = {"fpdu", "ift_frame", "ddp_segment", "startup", "session_control", "adap
 
 
 def found(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """What was found, and where, without what depends on the dialect."""
+    """Type, sender, number and frame of each unit found: what does not depend on the dialect."""
     return sorted(
         (each["type"], each["src"], each.get("seq", each.get("tsn")), each["frame"])
         for each in records
@@ -33,7 +33,7 @@ def found(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_presets(name: str, seed: int, dialect: Dialect) -> None:
     """Whole connections show their dialect themselves."""
     if name.startswith("osc"):
-        # For revisions 0 and 1 the forced dialect is believed.
+        # With revisions 0 and 1 the forced dialect is believed.
         assume(dialect not in OF_REVISION_1)
     frames = conversation_of(name, seed).frames()
     for read in (plain, printed):
@@ -55,7 +55,7 @@ def test_presets(name: str, seed: int, dialect: Dialect) -> None:
 def test_pieces_of_presets(
     name: str, seed: int, begin: int, dialect: Dialect | None, salt: int
 ) -> None:
-    """In a part of a capture as much is found as without a dialect, on both reading paths."""
+    """A forced dialect finds as much in part of a capture as none, on both reading paths."""
     frames = conversation_of(name, seed).frames()[begin:]
     rng = random.Random(salt)
     frames = [frame for frame in frames if rng.random() > 0.05]
@@ -63,15 +63,15 @@ def test_pieces_of_presets(
     has_startup = any(each["type"] == "startup" for each in forced)
     is_believed = dialect is Dialect.SOFTUIWARP and not has_startup
     if not (is_believed or dialect is Dialect.OSC):
-        # In SoftUiWARP no length leads over a hole.  Markers of RFC 5044 are none of osc, and osc
-        # is believed where a startup frame is missing.
+        # In SoftUiWARP no length leads over a hole.  Without a startup frame osc is believed, and
+        # its Markers differ from those of RFC 5044.
         assert set(found(plain(frames))) <= set(found(forced))
     assert found(forced) == found(printed(frames, dialect))
     kinds = {each["type"] for each in forced if each["type"] in FOUND}
-    spoken = conversation_of(name, seed)
-    if isinstance(spoken, SctpConversation):
+    conversation = conversation_of(name, seed)
+    if isinstance(conversation, SctpConversation):
         assert kinds <= {"session_control", "ddp_segment"}
-    elif spoken.options.ift is not None:
+    elif conversation.options.ift is not None:
         assert kinds <= {"ift_frame", "adaption_indication"}
     else:
         assert kinds <= {"fpdu", "startup"}
@@ -79,7 +79,7 @@ def test_pieces_of_presets(
 
 @pytest.mark.parametrize("octets", range(37, 41))
 def test_an_fpdu_as_long_as_an_adaption_indication(octets: int) -> None:
-    """Its CRC is where that of an indication is (draft-williams-iwarp-ift-01 4.1)."""
+    """Its CRC stands where an indication has its CRC (draft-williams-iwarp-ift-01 4.1)."""
     conversation = Conversation()
     for length in (100, octets, 100):
         conversation.initiator.send(bytes(length))

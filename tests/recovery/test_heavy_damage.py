@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Heavily damaged captures still give records.
 
-Nobody knows what is true of such a capture.  But any content in any order must end in records, on
-both paths, with messages and checks.
+Such a capture has no known truth.  But any content in any order must give records, on both paths,
+with messages and checks.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def heavily_damaged(seed: int) -> bytes:
 
 
 def moved(other: Case, made: Case, rng: random.Random) -> list[Segment]:
-    """The segments of another conversation, at the sequence numbers of the first or near them."""
+    """The segments of another conversation, at their own sequence numbers or near the first's."""
     by = [
-        rng.choice((0, one.base - two.base + rng.randint(-3000, 3000)))
-        for one, two in zip(made.halves, other.halves, strict=True)
+        rng.choice((0, near.base - own.base + rng.randint(-3000, 3000)))
+        for near, own in zip(made.halves, other.halves, strict=True)
     ]
     return [
         each._replace(
@@ -88,6 +88,6 @@ def test_low_limits_give_records(seed: int, octets: int) -> None:
     """Limits that are reached again and again give gaps, and nothing false."""
     made = case(seed)
     records = plain(made.pcap(), limits=Limits(octets_in_total=octets))
-    # The rest of what was given up may be captured later.  Its CRC cannot be checked.
+    # The end of an FPDU may be captured after its beginning was given up.  Nothing checks its CRC.
     false = judge(made, records, with_payload=True).false
     assert {record["crc"] for record in false} <= {"unknown"}

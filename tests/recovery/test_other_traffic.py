@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Other traffic than iWARP yields nothing: no FPDU, no startup frame, no error, no claim.
+"""Traffic that is not iWARP gives no FPDU, no startup frame, no error and no dialect.
 
 Each flow carries more octets than are searched before a direction counts as other traffic.  It is
 captured from its SYN or from some point, with holes or without.  Tables are full of words that read
@@ -23,13 +23,13 @@ SITUATIONS = (
     *("anywhere", "SYN", "SYN, with holes"),
     *("anywhere, with holes", "one direction", "SYN, tiny segments"),
 )
-"""Where a capture begins, and what it lacks."""
+"""Where a capture begins, and which segments are missing or tiny."""
 
 SEGMENT_SIZES = (100, 536, 1448, 1460, 8948, 16_384, 21_888, 65_483)
 
 
 @functools.cache
-def said(kind: str) -> Exchange:
+def exchange(kind: str) -> Exchange:
     """What both sides of a connection send."""
     rng = random.Random(f"{kind} 0")
     return TRAFFIC[kind](rng) if kind in TRAFFIC else (REQUEST, TABLES[kind](rng))
@@ -40,7 +40,7 @@ def capture_of(kind: str, situation: str) -> bytes:
     rng = random.Random(f"{kind} {situation}")
     size = rng.choice(SEGMENT_SIZES)
     halves, sendings = [], []
-    for octets in said(kind):
+    for octets in exchange(kind):
         halves.append(impair.Half(b"", octets, [], rng.getrandbits(32)))
         cut = impair.cut_mss(octets, size)
         if "tiny" in situation:
@@ -76,7 +76,7 @@ def claims(kind: str, records: list[Record]) -> list[Record]:
 
 @pytest.mark.parametrize("kind", [*TRAFFIC, *TABLES])
 def test_nothing_is_claimed(kind: str) -> None:
-    """Neither as events, with all checks, nor as they are printed."""
+    """Neither events, with all checks, nor printed records claim that there is iWARP."""
     for situation in SITUATIONS[: {"quick": 1, "usual": 2}.get(effort.chosen)]:
         octets = capture_of(kind, situation)
         records = plain(octets, checks=True)
@@ -88,4 +88,4 @@ def test_nothing_is_claimed(kind: str) -> None:
 @pytest.mark.parametrize("kind", TRAFFIC)
 def test_flows_are_long_enough(kind: str) -> None:
     """A direction carries more octets than are searched (STREAMING_OCTETS, 256 KiB)."""
-    assert max(map(len, said(kind))) >= VOLUME > 1 << 18
+    assert max(map(len, exchange(kind))) >= VOLUME > 1 << 18

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The benchmarks that print what is found and what it costs count correctly.
+"""The benchmarks that print shares of found FPDUs and costs of captures count correctly.
 
 No time is asserted.
 """
@@ -23,12 +23,12 @@ def test_ours_counts_each_connection_by_itself() -> None:
     """Ports distinguish the connections of one file."""
     cases = cases_of("FPDUs across segments", range(3), markers="both")
     octets = pcapfile.pcap(frame for case in cases for frame in case.frames())
-    there = sum(len(case.wanted) for case in cases)
-    assert shares.ours(cases, octets) == (Share(there, there, 0, there), 0)
+    wanted = sum(len(case.wanted) for case in cases)
+    assert shares.ours(cases, octets) == (Share(wanted, wanted, 0, wanted), 0)
     without = pcapfile.pcap(frame for case in cases[:2] for frame in case.frames())
     share, missing = shares.ours(cases, without)
-    found = there - len(cases[2].wanted)
-    assert share == Share(there, found, 0, found)
+    found = wanted - len(cases[2].wanted)
+    assert share == Share(wanted, found, 0, found)
     assert missing == len(cases[2].wanted)
 
 
@@ -38,8 +38,8 @@ def test_tshark_finds_all_where_it_is_right(situation: str, tshark: str, tmp_pat
     cases = cases_of(situation, range(3), markers="neither")
     capture = tmp_path / "capture.pcap"
     capture.write_bytes(pcapfile.pcap(frame for case in cases for frame in case.frames()))
-    there = sum(len(case.wanted) for case in cases)
-    assert shares.theirs(cases, capture, tshark) == Share(there, there, 0)
+    wanted = sum(len(case.wanted) for case in cases)
+    assert shares.theirs(cases, capture, tshark) == Share(wanted, wanted, 0)
 
 
 def test_equal_rows_of_tshark_count_once_and_bare_lengths_count() -> None:
@@ -47,11 +47,11 @@ def test_equal_rows_of_tshark_count_once_and_bare_lengths_count() -> None:
     header = (30, 0, 1, 3, None, None, 0, 1, 0)
     other = (30, 0, 1, 3, None, None, 0, 2, 0)
     bare = (30, *[None] * 8)
-    there = Counter([header, other])
-    assert shares._matching(Counter([header, header]), there) == 1
-    assert shares._matching(Counter([header, bare]), there) == 2
-    assert shares._matching(Counter([header, bare, bare]), there) == 2
-    assert shares._matching(Counter([(31, *[None] * 8)]), there) == 0
+    wanted = Counter([header, other])
+    assert shares._matching(Counter([header, header]), wanted) == 1
+    assert shares._matching(Counter([header, bare]), wanted) == 2
+    assert shares._matching(Counter([header, bare, bare]), wanted) == 2
+    assert shares._matching(Counter([(31, *[None] * 8)]), wanted) == 0
 
 
 def test_table_of_shares() -> None:

@@ -43,7 +43,7 @@ def read_messages(octets: bytes) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What it took."""
+    """What reading took."""
 
     calls: int
     """Calls of functions, those written in C included."""
