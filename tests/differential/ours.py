@@ -40,7 +40,7 @@ class Reading(NamedTuple):
     found: dict[Half, list[Found]]
     """Startup frames and FPDUs of each half connection, each in stream order."""
     flow_of: dict[int, bytes]
-    """Captured frame to its flow."""
+    """The flow of each frame, by frame number."""
 
 
 def read(capture: Path) -> Reading:

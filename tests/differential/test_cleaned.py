@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Wireshark's dissector finds in a cleaned capture what this one found in the original.
+"""Wireshark finds in a cleaned capture what this project finds in the original.
 
 All fields of every FPDU that both show are compared, with the verdict on its CRC and the payload,
 for each direction and in stream order.  Wireshark need not be able to read the original.
@@ -37,7 +37,7 @@ UNLIKE = ("frame", "crc_field")
 """Fields that cleaning changes.  A CRC covers the Markers, too."""
 
 
-def shown_row(event: FPDURecovered) -> Row:
+def our_row(event: FPDURecovered) -> Row:
     """Our row of an FPDU, without what Wireshark does not show."""
     row = comparable(event)
     if event.markers or type(event) is not FPDURecovered:
@@ -49,7 +49,7 @@ def shown_row(event: FPDURecovered) -> Row:
     return {name: value for name, value in row.items() if name not in UNLIKE}
 
 
-def found(frames: list[Frame]) -> dict[bytes, list[FPDURecovered]]:
+def our_fpdus(frames: list[Frame]) -> dict[bytes, list[FPDURecovered]]:
     """Our FPDUs by flow, in stream order."""
     by_flow: dict[bytes, list[tuple[int, FPDURecovered]]] = {}
     near: dict[bytes, int] = {}
@@ -64,7 +64,7 @@ def found(frames: list[Frame]) -> dict[bytes, list[FPDURecovered]]:
     }
 
 
-def shown(cleaned: Cleaned, tshark: str, path: Path) -> dict[bytes, list[Row]]:
+def their_fpdus(cleaned: Cleaned, tshark: str, path: Path) -> dict[bytes, list[Row]]:
     """Wireshark's FPDUs in a cleaned capture by flow, in file order."""
     path.write_bytes(cleaned.file)
     decoder = Decoder()
@@ -88,39 +88,39 @@ def identity(row: Row) -> list[int]:
 
 
 def compare(frames: list[Frame], tshark: str, path: Path) -> int:
-    """Clean a capture, and compare; return how many FPDUs there are."""
-    mine = {flow: list(map(shown_row, fpdus)) for flow, fpdus in found(frames).items()}
+    """Compare a capture with its cleaned one, and return how many FPDUs it has."""
+    ours = {flow: list(map(our_row, fpdus)) for flow, fpdus in our_fpdus(frames).items()}
     cleaned = clean(frames)
-    theirs = shown(cleaned, tshark, path)
-    for flow, fpdus in mine.items():
-        there = theirs.pop(flow, [])
-        assert len(there) == len(fpdus)
+    theirs = their_fpdus(cleaned, tshark, path)
+    for flow, fpdus in ours.items():
+        shown = theirs.pop(flow, [])
+        assert len(shown) == len(fpdus)
         if cleaned.report.late:
-            # The report says that some are not in order.
+            # The report says that some FPDUs are not in order.
             fpdus.sort(key=identity)
-            there.sort(key=identity)
-        for wanted, row in zip(fpdus, there, strict=True):
+            shown.sort(key=identity)
+        for wanted, row in zip(fpdus, shown, strict=True):
             assert {name: row[name] for name in wanted if name in row} == wanted
     assert not theirs
-    return sum(map(len, mine.values()))
+    return sum(map(len, ours.values()))
 
 
-def spoken(conversation: Conversation) -> Conversation:
-    """A conversation with every message whose payload Wireshark shows."""
+def filled(conversation: Conversation) -> Conversation:
+    """The conversation, with every kind of message whose payload Wireshark shows."""
     rng = random.Random(7)
-    one, two = conversation.initiator, conversation.responder
+    initiator, responder = conversation.initiator, conversation.responder
     for size in (0, 1, 17, 600, 1500, 5000):
-        one.send(rng.randbytes(size))
-        two.send(rng.randbytes(size), invalidate_stag=size, solicited=True)
-        one.write(rng.randbytes(3 * size), 0x1234, size << 20)
-        two.read(rng.randbytes(2 * size), 1, 2, 3, 4)
+        initiator.send(rng.randbytes(size))
+        responder.send(rng.randbytes(size), invalidate_stag=size, solicited=True)
+        initiator.write(rng.randbytes(3 * size), 0x1234, size << 20)
+        responder.read(rng.randbytes(2 * size), 1, 2, 3, 4)
     conversation.close()
     return conversation
 
 
 def test_markers(tshark: str, tmp_path: Path) -> None:
     """Markers in both directions, and FPDUs anywhere in their segments."""
-    conversation = spoken(Conversation(markers=True, packing="stream", revision=2))
+    conversation = filled(Conversation(markers=True, packing="stream", revision=2))
     frames = conversation.frames()
     assert compare(frames, tshark, tmp_path / "cleaned.pcapng") > 50
     assert clean(frames).report.markers > 100
@@ -135,7 +135,7 @@ def test_real_captures(capture: Path, tshark: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(32))
 def test_constructed_captures(seed: int, tshark: str, tmp_path: Path) -> None:
-    """Anything may happen to a connection, except cut FPDUs, which Wireshark does not show."""
+    """Connections with any impairment but cut FPDUs, which Wireshark does not show."""
     harm: dict[str, object] = {"damage": ("none", "CRC", "flip", "FPDUPTR")[seed % 4], "snap": 0}
     if harm["damage"] in ("CRC", "flip"):
         # With CRCs off a length would be damaged instead, and Wireshark shows no such FPDU.
@@ -146,18 +146,18 @@ def test_constructed_captures(seed: int, tshark: str, tmp_path: Path) -> None:
 
 def test_an_acknowledged_reply_is_missing(tshark: str, tmp_path: Path) -> None:
     """The supplied Reply does not look like a copy of acknowledged octets."""
-    conversation = spoken(Conversation())
-    _, _, _, asks, reply, *others = conversation.segments()
+    conversation = filled(Conversation())
+    _, _, _, request, reply, *others = conversation.segments()
     ack = reply.seq + len(reply.octets)
-    heard = replace(reply, side=asks.side, seq=reply.ack, ack=ack, flags=ACK, octets=b"")
-    frames = conversation.frames([asks, heard, *others])
+    bare = replace(reply, side=request.side, seq=reply.ack, ack=ack, flags=ACK, octets=b"")
+    frames = conversation.frames([request, bare, *others])
     assert compare(frames, tshark, tmp_path / "cleaned.pcapng") > 30
 
 
 @pytest.mark.parametrize("late", [1, 30])
 def test_acknowledgement_before_its_octets(late: int, tshark: str, tmp_path: Path) -> None:
     """The acknowledgement of the Request was captured before the Request."""
-    conversation = spoken(Conversation(ack_every=1))
+    conversation = filled(Conversation(ack_every=1))
     segments = conversation.segments()
     segments.insert(3 + late, segments.pop(3))
     assert compare(conversation.frames(segments), tshark, tmp_path / "cleaned.pcapng") > 30
@@ -165,7 +165,7 @@ def test_acknowledgement_before_its_octets(late: int, tshark: str, tmp_path: Pat
 
 def test_holes_are_reported_by_wireshark(tshark: str, tmp_path: Path) -> None:
     """Wireshark's TCP dissector reports where octets are missing, and no other fault."""
-    conversation = spoken(Conversation(markers=True, packing="stream"))
+    conversation = filled(Conversation(markers=True, packing="stream"))
     rng = random.Random(5)
     frames = conversation.frames(lose(conversation.segments(), rng))
     cleaned = clean(frames)
@@ -173,14 +173,14 @@ def test_holes_are_reported_by_wireshark(tshark: str, tmp_path: Path) -> None:
     path.write_bytes(cleaned.file)
     lost = printed(tshark, path, "tcp.analysis.lost_segment")
     assert len(lost) == cleaned.report.holes > 0
-    ill = "tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.checksum.status == 0"
-    assert not printed(tshark, path, ill)
+    faults = "tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.checksum.status == 0"
+    assert not printed(tshark, path, faults)
 
 
 def test_no_fault_where_nothing_is_missing(tshark: str, tmp_path: Path) -> None:
-    """Sequence and acknowledgement numbers fit in both directions."""
+    """Sequence numbers, acknowledgement numbers and checksums are right in both directions."""
     path = tmp_path / "cleaned.pcapng"
-    path.write_bytes(clean(spoken(Conversation(markers=True, packing="stream")).frames()).file)
+    path.write_bytes(clean(filled(Conversation(markers=True, packing="stream")).frames()).file)
     assert not printed(tshark, path, "tcp.analysis.flags && !tcp.analysis.window_full")
     assert not printed(tshark, path, "tcp.checksum.status == 0 || ip.checksum.status == 0")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who ended the connections of real captures and why, how slow Reads were, and where they stalled.
+"""Records of real connections are right about their end, slowest Read, copies and stalls.
 
 tshark is the oracle: its Terminates, FINs and RSTs, its Requests, and its Responses in order.
 """
@@ -39,7 +39,7 @@ def opcodes_in(row: list[str]) -> list[tuple[int, bool]]:
     """The opcode of each DDP segment that a frame completes, and whether L is set."""
     opcodes, last = row[7].split(","), row[8].split(",")
     return [
-        (int(one, 16), two in ("1", "True")) for one, two in zip(opcodes, last, strict=True) if one
+        (int(op, 16), bit in ("1", "True")) for op, bit in zip(opcodes, last, strict=True) if op
     ]
 
 
@@ -50,12 +50,12 @@ def ends(shown: list[list[str]]) -> dict[str, tuple[int, str]]:
     """
     found: dict[str, list[tuple[bool, int, str, str]]] = {}
     for row in shown:
-        frame, stream, one, other, port, fin, reset, *_ = row
+        frame, stream, ipv4, ipv6, port, fin, reset, *_ = row
         is_terminate = any(opcode == _TERMINATE for opcode, _ in opcodes_in(row))
         is_reset = reset in ("1", "True")
         if is_terminate or is_reset or fin in ("1", "True"):
             cause = "terminate" if is_terminate else "reset" if is_reset else "closed"
-            sender = f"{one or f'[{other}]'}:{port}"
+            sender = f"{ipv4 or f'[{ipv6}]'}:{port}"
             found.setdefault(stream, []).append((not is_terminate, int(frame), cause, sender))
     return {
         sender: (frame, cause) for _, frame, cause, sender in (min(each) for each in found.values())
@@ -63,32 +63,32 @@ def ends(shown: list[list[str]]) -> dict[str, tuple[int, str]]:
 
 
 def slowest(shown: list[list[str]]) -> tuple[int, int] | None:
-    """The slowest RDMA Read of at least one octet: frames of its Request and of its Response's end.
+    """The slowest RDMA Read with payload: the frame of its Request, and the last of its Response.
 
     The n-th Response answers the n-th Request.
     """
-    asked: dict[tuple[str, str], list[tuple[float, int]]] = {}
-    taken = []
+    requests: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    latencies = []
     for row in shown:
         key, at = (row[1], row[4]), (float(row[9]), int(row[0]))
         for opcode, is_last in opcodes_in(row):
             if opcode == _READ_REQUEST:
-                asked.setdefault(key, []).append(at)
+                requests.setdefault(key, []).append(at)
             elif opcode == _READ_RESPONSE and is_last:
-                (peer,) = (each for each in asked if each[0] == row[1] and each != key)
-                begin = asked[peer].pop(0)
-                taken.append((round(at[0] - begin[0], 9), begin[1], at[1]))
-    longest = max(taken, key=lambda each: each[0], default=None)
+                (peer,) = (each for each in requests if each[0] == row[1] and each != key)
+                begin = requests[peer].pop(0)
+                latencies.append((round(at[0] - begin[0], 9), begin[1], at[1]))
+    longest = max(latencies, key=lambda each: each[0], default=None)
     return None if longest is None else longest[1:]
 
 
 def captured_again(shown: list[list[str]]) -> dict[tuple[str, str], float]:
-    """The share of the octets from one endpoint to another that was captured before."""
+    """The share of octets that were captured before, by sender and receiver."""
     seen: dict[tuple[str, str], set[int]] = {}
     sent: Counter[tuple[str, str]] = Counter()
     for row in (each for each in shown if each[10]):
         sender, target = (
-            f"{one or f'[{other}]'}:{port}" for one, other, port in (row[2:5], row[12:15])
+            f"{ipv4 or f'[{ipv6}]'}:{port}" for ipv4, ipv6, port in (row[2:5], row[12:15])
         )
         seq, length = map(int, row[10:12])
         seen.setdefault((sender, target), set()).update(range(seq, seq + length))
@@ -105,7 +105,7 @@ def connections(path: Path) -> list[dict[str, Any]]:
     ]
 
 
-# The connections of live captures each break a rule.  tshark does not find all their Terminates.
+# Each connection of a live capture breaks a rule.  tshark does not find all their Terminates.
 PLAIN = [path for path in REAL if not capture_name(path).startswith("live")]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Wireshark's dissector and this one agree, FPDU by FPDU and field by field.
+"""Wireshark and this project agree, FPDU by FPDU and field by field.
 
 For each half connection, in stream order, these are compared: the startup frames (kind, M, C, R,
 the other flag bits, Rev, PD_Length, Private Data), the FPDUs (ULPDU_Length, pad, CRC field and
@@ -7,8 +7,8 @@ verdict, every DDP and RDMAP header field, payload), and the captured frame that
 
 Wireshark is an oracle only without Markers, with both startup frames captured and with nothing
 missing.  ``NOT_COMPARED``, ``PAYLOAD_SHOWN``, ``miscut`` and ``segments`` show what else is left
-out.  There the octets show that Wireshark is wrong or silent.
-Terminates are compared as RFC 5040 4.8 lays them out, also where the sender (siw) does not.
+out: there the octets show that Wireshark is wrong or silent.  Terminates are compared in the layout
+of RFC 5040 4.8, even if their sender (siw) uses another.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NOT_COMPARED: dict[str, dict[int, str]] = {
         0: "Wireshark takes the Rtr Frame (6) for an FPDU",
     },
 }
-"""Capture and connection to why it is left out, with the numbers of the frames that show it."""
+"""Connections left out, by capture: why, with the numbers of the frames that show it."""
 
 PAYLOAD_SHOWN = {
     (True, Opcode.WRITE),
@@ -78,13 +78,13 @@ def in_full(capture: Path) -> bool:
 
 
 def expected(capture: Path, kind: str) -> int:
-    """How many FPDUs or startup frames there are to compare, by the expected records."""
+    """How many FPDUs or startup frames of the expected records are to be compared."""
     listed = json.loads(expectation(capture).read_text(encoding="utf-8"))[kind]
     return sum(each[0] not in NOT_COMPARED.get(capture.name, ()) for each in listed)
 
 
 def differences(capture: Path, program: str, skip: Iterable[int] = ()) -> tuple[list[str], int]:
-    """The differences between the two for a capture, and how many rows they agree on.
+    """The differences between Wireshark's rows and ours, and how many rows agree.
 
     :param program: tshark's path.
     :param skip: connections to leave out.
@@ -100,26 +100,26 @@ def differences(capture: Path, program: str, skip: Iterable[int] = ()) -> tuple[
         if connection in skip:
             continue
         for index, (event, row) in enumerate(zip_longest(events, half)):
-            mine, other = comparable(event), row or {}
+            mine, shown = comparable(event), row or {}
             if isinstance(event, FPDURecovered) and event.out_of_order:
                 # Wireshark waits for all earlier octets, and shows the FPDU in a later frame.
-                mine["frame"] = other.get("frame", 0)
+                mine["frame"] = shown.get("frame", 0)
             if miscut(mine):
                 for name in ("copied_ddp_header", "copied_rdmap_header"):
                     mine.pop(name, None)
-                    other.pop(name, None)
-            if mine == other:
+                    shown.pop(name, None)
+            if mine == shown:
                 agreed += 1
                 continue
             where = f"connection {connection}, direction {direction}, number {index}"
-            what = f"Wireshark {unlike(other, mine)}, we {unlike(mine, other)}"
+            what = f"Wireshark {unlike(shown, mine)}, we {unlike(mine, shown)}"
             found.append(f"{where}: {what}")
     found += [f"only Wireshark: {row}" for half in theirs.values() for row in half]
     return found, agreed
 
 
 def comparable(event: ours.Found | None) -> Row:
-    """Our row, without what Wireshark does not show; empty if we have none."""
+    """Our row, without payload that Wireshark does not show.  Without an event, an empty row."""
     row = ours.row(event) if event else {}
     if (row.get("tagged"), row.get("opcode")) not in PAYLOAD_SHOWN:
         row.pop("payload", None)
@@ -127,9 +127,9 @@ def comparable(event: ours.Found | None) -> Row:
 
 
 def miscut(terminate: Row) -> bool:
-    """Whether Wireshark takes more or fewer octets for the copied DDP header than it has.
+    """Whether Wireshark shows a copied DDP header with a wrong length.
 
-    It uses the error type.  The header's own T bit gives the length (RFC 5040 4.8).
+    It derives the length from the error type.  The header's T bit gives it (RFC 5040 4.8).
     """
     header = terminate.get("copied_ddp_header", b"")
     assert isinstance(header, bytes)
@@ -138,7 +138,7 @@ def miscut(terminate: Row) -> bool:
 
 
 def unlike(row: Row, other: Row) -> Row:
-    """The values of a row that the other one does not have, and its captured frame."""
+    """The values of a row that another row does not have, and the frame number."""
     return {key: row[key] for key in row if key == "frame" or row[key] != other.get(key)}
 
 
@@ -170,8 +170,8 @@ def test_enough_is_compared() -> None:
 def segments(half: impair.Half) -> list[impair.Sending]:
     """Segments of 1460 octets, with FPDUs anywhere in them.
 
-    A segment that would end with fewer than 8 octets of an FPDU ends before it.  If that segment
-    also completes an FPDU, Wireshark drops these octets, and begins an FPDU at the next segment.
+    A segment that would end with fewer than 8 octets of an FPDU ends before it.  If a segment also
+    completes an FPDU, Wireshark drops such octets, and begins an FPDU at the next segment.
     """
     starts = {fpdu.start for fpdu in half.truth}
     pieces = []

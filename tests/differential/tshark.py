@@ -100,11 +100,11 @@ ARGUMENTS = (
 
 
 REORDERING = ("-o", "tcp.reassemble_out_of_order:TRUE")
-"""Without it, reordered segments are dissected as they come.  With it, none after a hole is."""
+"""Without it, reordered segments are dissected as they come.  With it, none after a hole are."""
 
 
 def rows(tshark: str, capture: Path, *, reordering: bool = True) -> list[Row]:
-    """Everything of MPA in a capture, in the order in which tshark shows it.
+    """The rows of a capture, in the order in which tshark shows them.
 
     :param tshark: the program's path.
     :param reordering: True if segments may be out of order and none is missing.
@@ -125,7 +125,7 @@ def rows(tshark: str, capture: Path, *, reordering: bool = True) -> list[Row]:
             elif layer.get("name") == "iwarp_mpa":
                 found.append({"frame": frame, **_read(layer)})
             elif layer.get("name") in ("iwarp_ddp_rdmap", "fake-field-wrapper"):
-                # The payload stands beside the header, in a wrapper of its own.
+                # The payload has its own wrapper beside the header.
                 found[-1].update(_read(layer))
     return found
 
