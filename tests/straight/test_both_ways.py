@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The straight path says exactly what recovery alone says, whatever a capture holds."""
+"""The straight path reports exactly what recovery alone reports, whatever a capture holds."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ IP_AT, TCP_AT, DATA_AT = 14, 34, 54
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _remembered_for_good() -> Iterator[None]:
-    """Let octets be remembered for good: for how long they are, differs a little between the two.
+def _nothing_forgotten() -> Iterator[None]:
+    """Remember all octets, since both ways forget them at slightly different times.
 
-    Recovery remembers them when their FPDU is whole, the straight path as they come.
+    Recovery remembers octets when their FPDU is whole, the straight path as they come.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(overlap, "RECENT_CHUNKS", 1 << 40)
@@ -62,7 +62,7 @@ WAYS = ["segment size", "any size", "one FPDU a segment", "several FPDUs a segme
 
 
 def cut(way: str, half: impair.Half, rng: random.Random) -> list[Sending]:
-    """Segments of a direction, in one of the ways."""
+    """Segments of a direction, cut in one of ``WAYS``."""
     if way == "segment size":
         return impair.cut_mss(half.octets, rng.choice((536, 1448, 1460, 3000)))
     if way == "any size":
@@ -89,7 +89,7 @@ def flipped(sendings: list[Sending], at: int) -> list[Sending]:
 
 
 def shifted(sendings: list[Sending], rng: random.Random) -> list[Sending]:
-    """Some come again a little farther on, before their time."""
+    """The sendings, with copies of some at wrong offsets a little farther on."""
     result = list(sendings)
     for each in rng.sample(sendings, min(2, len(sendings))):
         by = rng.choice((1, 99, 3 * len(each.payload)))
@@ -118,7 +118,7 @@ HARM: dict[str, Harm] = {
     ),
 }
 HIDES_NONE = {"none", "loss", "order", "copies", "probes", "elsewhere"}
-"""What does not keep FPDUs from being found."""
+"""Kinds of harm after which every FPDU is still found."""
 
 
 def out_of_place(segment: Segment, rng: random.Random) -> Segment:
@@ -138,7 +138,7 @@ def out_of_place(segment: Segment, rng: random.Random) -> Segment:
     odd=st.integers(0, 3),
     window=st.sampled_from((200, 5000, 7 << 14)),
 )
-# Without CRCs where segments begin is evidence: what was taken out comes back as it was captured.
+# Without CRCs, starts of segments are evidence: recovery gets octets back as they were captured.
 @example(4, (False, False), False, 64, "any size", ["damage"], None, 0, 7 << 14)
 def test_conversations(
     seed: int,
@@ -151,9 +151,9 @@ def test_conversations(
     odd: int,
     window: int,
 ) -> None:
-    """Whatever happens on the way, wherever the capture begins, in windows of any size.
+    """Conversations with any harm, captured from any point, and read in windows of any size.
 
-    :param odd: how many segments have a number that is out of place.
+    :param odd: how many segments have a wrong sequence or acknowledgement number.
     """
     rng = random.Random(seed)
     pair = halves(rng, markers=markers, crc=crc, count=rng.randint(1, 25), mulpdu=mulpdu)
@@ -185,7 +185,7 @@ def test_conversations(
         same_in_pcapng(octets, lines)
 
 
-# An STag is listed with eight digits, however many it needs; QN and MO are mostly 0.
+# An STag is always printed with eight digits.  QN and MO are mostly 0.
 NUMBERS = st.sampled_from((0, 1, 0x0FFFFFFF, 0x10000000, 1 << 31, 0xFFFFFFFF))
 OFFSETS = st.sampled_from((0, 1, 0xFFFFFFFF, 1 << 32, (1 << 64) - 1))
 LAST = st.booleans()
@@ -203,9 +203,9 @@ HEADERS = st.one_of(
     size=st.sampled_from((100, 1460, 9000)),
     damaged=st.booleans(),
 )
-# Of the ULPDU_Length there is one octet at first.
+# The first segment has only one octet of the ULPDU_Length.
 @example(seed=0, headers=[], lengths=[], markers=False, size=1, damaged=False)
-# It is complete before there are as many octets as a DDP header has.
+# A whole FPDU has fewer octets than a DDP header.
 @example(seed=0, headers=[], lengths=[5] * 12, markers=False, size=16, damaged=False)
 def test_fpdus_of_any_length(
     seed: int, headers: list[bytes], lengths: list[int], markers: bool, size: int, damaged: bool
@@ -244,12 +244,12 @@ def test_a_senseless_header_before_a_hole() -> None:
 
 
 def changed(at: int, octets: bytes) -> Callable[[bytearray, random.Random], list[bytes]]:
-    """What gives a frame with other octets at a place."""
+    """A function that gives a frame with other octets at a place."""
     return lambda frame, rng: [bytes(frame[:at] + octets + frame[at + len(octets) :])]
 
 
 def hit(begin: int, end: int | None) -> Callable[[bytearray, random.Random], list[bytes]]:
-    """What gives a frame with a wrong bit somewhere."""
+    """A function that gives a frame with a wrong bit somewhere."""
 
     def made(frame: bytearray, rng: random.Random) -> list[bytes]:
         frame[rng.randrange(begin, end or len(frame))] ^= 1 << rng.randrange(8)
@@ -258,8 +258,8 @@ def hit(begin: int, end: int | None) -> Callable[[bytearray, random.Random], lis
     return made
 
 
-def long_ago(frame: bytearray, rng: random.Random) -> list[bytes]:
-    """A frame with another total length: 0 is that of a segment before it is cut into packets."""
+def with_total_length(frame: bytearray, rng: random.Random) -> list[bytes]:
+    """A frame with another total length: 0 if captured before the network card cuts the segment."""
     total = rng.choice((0, 0, 1, 20, 39, 40, 41))
     return changed(IP_AT + 2, total.to_bytes(2, "big"))(frame, rng)
 
@@ -284,7 +284,7 @@ UNUSUAL: dict[str, Callable[[bytearray, random.Random], list[bytes]]] = {
     "service": changed(IP_AT + 1, b"\2"),
     "protocol": changed(IP_AT + 9, b"\x11"),
     "hardware address": changed(3, b"\1"),
-    "total length": long_ago,
+    "total length": with_total_length,
     "options": with_options,
     "trailer": lambda frame, rng: [bytes(frame) + bytes(4)],
     "cut": lambda frame, rng: [bytes(frame[:-8])],
@@ -337,7 +337,7 @@ def test_anything_between(
     order: str,
     nanoseconds: bool,
 ) -> None:
-    """Whatever a frame has that others have not, recovery alone says the same."""
+    """If something is unusual in one or two frames, both ways give the same."""
     rng = random.Random(seed)
     segments = alike(rng, kind, size, isn, every)
     unusual = {rng.randrange(15, 40), rng.randrange(40, len(segments))}
@@ -368,12 +368,12 @@ class Fails(io.BytesIO):
 
 
 @given(**ALIKE, chunk=st.integers(60, 9000), good=st.floats(0, 1))
-# An acknowledgement of which only the trailer lies in the next window.
+# Only the trailer of an acknowledgement lies in the next window.
 @example(seed=0, kind="write", size=10, every=1, chunk=74, good=0.0)
 def test_a_file_that_fails(
     seed: int, kind: str, size: int, every: int, chunk: int, good: float
 ) -> None:
-    """Nothing is lost that was read before, wherever windows end."""
+    """All that was read before the error is reported, wherever windows end."""
     octets = pcapfile.pcap(pcapfile.frames(alike(random.Random(seed), kind, size, 1000, every)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "_CHUNK", chunk)
@@ -384,7 +384,7 @@ def test_a_file_that_fails(
 
 
 def outcome(octets: bytes, *, walks: bool) -> tuple[list[str], str]:
-    """The lines of a file, read as a capture or frame by frame, and what was wrong with it."""
+    """The records and the problem of a file that is read as a capture, or frame by frame."""
     try:
         capture = open_capture(io.BytesIO(octets))
     except CaptureError as error:
@@ -416,7 +416,7 @@ def outcome(octets: bytes, *, walks: bool) -> tuple[list[str], str]:
 def test_any_octets_as_a_capture_or_frame_by_frame(
     changes: list[tuple[int, int]], cut: int | None, other: bytes | None
 ) -> None:
-    """A damaged capture, or none at all, gives the same records and the same complaint."""
+    """A damaged capture, or any other file, gives the same records and the same problem."""
     octets = bytearray((PCAPS / "rping_mpa2_crcon.pcap").read_bytes())
     for at, mask in changes:
         octets[at] ^= mask
@@ -445,20 +445,22 @@ def test_any_octets_as_a_capture_or_frame_by_frame(
 def test_recovery_is_not_needed(
     monkeypatch: pytest.MonkeyPatch, letters: dict[str, Octets], end: str
 ) -> None:
-    """Recovery takes nothing of what is ordinary, and the same is reported."""
+    """Recovery takes no segment of an ordinary connection, and the records are the same."""
     letters = {**letters, "0": mpastream.build_stream(messages.send(1, b""))}
     talk = Scene(">Q < <A > >0 <" + " >f < <f >" * 10 + f" {end}", letters)
     octets = pcapfile.pcap(pcapfile.frames(talk.segments))
     lines = recovery(octets)
     for taken in ("take", "to_recovery"):
-        monkeypatch.setattr(Recovery, taken, lambda *_: pytest.fail("it was asked for"))
+        monkeypatch.setattr(Recovery, taken, lambda *_: pytest.fail("recovery was needed"))
     assert straight(octets) == lines
 
 
 @pytest.mark.parametrize("startup", [">-Q <A", ">Q <-A", ">Q+9 <A", ">Q <A+9"])
 def test_recovery_is_not_needed_for_long(monkeypatch: pytest.MonkeyPatch, startup: str) -> None:
-    """It gives back a connection whose startup frame is missing, and takes no more the longer that
-    is."""
+    """Recovery gives back a connection whose startup frame is missing.
+
+    A longer connection costs it no more segments.
+    """
     taken, take = Counter[int](), Recovery.take
     for rounds in (20, 60):
 

@@ -14,10 +14,10 @@ from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
 BEGIN = 1_000_000_000
-"""Seconds at which the first clock stands."""
+"""Seconds that the first clock shows at first."""
 
 CLOCKS = st.sampled_from((0, 20, 31, 100, -100, 10_000, -10_000, -BEGIN))
-"""Seconds by which another one is ahead."""
+"""Seconds by which another clock is ahead."""
 
 
 @given(
@@ -31,9 +31,9 @@ CLOCKS = st.sampled_from((0, 20, 31, 100, -100, 10_000, -10_000, -BEGIN))
 def test_every_fpdu_is_found(
     seed: int, clocks: list[tuple[int, int]], by_direction: bool, late: int, close: str, crc: bool
 ) -> None:
-    """Once, be its segment captured behind the end of its connection; and each end is told once.
+    """Each FPDU is found once, even if its segment is captured after the end of its connection.
 
-    By direction, what either side sends is captured by another interface.
+    Each end is reported once.  by_direction: another interface captures each direction.
     """
     rng = random.Random(seed)
     scripts = []
@@ -49,7 +49,7 @@ def test_every_fpdu_is_found(
         ]
         fpdus += sum(len(each.truth) for each in sides)
         data = [at for at, each in enumerate(segments) if each.payload]
-        # No startup frame, nor a first FPDU; short FPDUs may fill no segment beside these.
+        # Neither a startup frame nor a first FPDU is late.  Short FPDUs may fill no other segment.
         assume(len(data) > 4)
         lagging = script.pop(rng.choice(data[4:]))
         scripts.append((script, lagging))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures that hold each segment twice, read both ways: each FPDU once, and one connection.
+"""Captures with each segment twice, read both ways, give each FPDU once, and one connection.
 
-So are those of two interfaces, written a buffer at a time, and a file appended to itself.
+Two interfaces that write a buffer at a time make such a capture.  So does appending a file to
+itself.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ WHOLE = 1 << 30
 
 SIZES = st.one_of(st.integers(1, 300), st.just(WHOLE))
 FAR = st.integers(1 << 25, (1 << 32) - (1 << 25))
-"""So far initial numbers are apart: nearer ones of the connection before may be copies."""
+"""Distances of initial sequence numbers.  If they are nearer, segments may be copies."""
 CLOSES = st.sampled_from(("fin", "rst", None))
 CLOCKS = st.sampled_from((0, 1_000, SECOND, 100 * SECOND, -100 * SECOND, 3600 * SECOND))
 
@@ -45,7 +46,7 @@ def connection(
 ) -> tuple[tuple[Half, Half], list[Segment]]:
     """Both directions of a connection, and its segments.
 
-    :param like: the directions of another one, with the same initial sequence numbers.
+    :param like: directions of another connection, with the same initial sequence numbers.
     """
     sides = halves(rng, markers=markers, crc=crc, count=count, mulpdu=900)
     if like is not None:
@@ -55,7 +56,7 @@ def connection(
 
 
 def capture(segments: Sequence[Segment]) -> list[tuple[int, bytes]]:
-    """When each frame was captured, and the frame."""
+    """The time and octets of each frame."""
     frames = enumerate(pcapfile.frames(segments))
     return [(BEGIN + number * 1_000_000, frame) for number, frame in frames]
 
@@ -63,7 +64,7 @@ def capture(segments: Sequence[Segment]) -> list[tuple[int, bytes]]:
 def in_blocks(
     frames: list[tuple[int, bytes]], size: int, apart_ns: int, times: int = 2
 ) -> Iterator[tuple[int, bytes]]:
-    """Blocks of frames of one interface, and of the same packets of the others.
+    """Blocks of frames of one interface, each followed by the same packets of the others.
 
     :param apart_ns: how far the clock of each interface is ahead of the one before.
     """
@@ -74,7 +75,7 @@ def in_blocks(
 
 
 def read(frames: Sequence[tuple[int, bytes]]) -> list[dict[str, Any]]:
-    """The records of a capture, the same of both ways."""
+    """The records of a capture, which are the same both ways."""
     octets = pcapfile.stamped((time_ns, frame, 0) for time_ns, frame in frames)
     lines = recovery(octets, Limits())
     assert straight(octets, Limits()) == lines
@@ -82,7 +83,7 @@ def read(frames: Sequence[tuple[int, bytes]]) -> list[dict[str, Any]]:
 
 
 def check(records: list[dict[str, Any]], connections: list[tuple[Half, Half]]) -> None:
-    """Each FPDU of each connection, each connection and startup frame once, and nothing wrong."""
+    """Check that each FPDU, startup frame and connection is reported once, and nothing wrong."""
     kinds = [each["type"] for each in records]
     assert not {"gap", "error", "overlap"} & set(kinds)
     assert kinds.count("connection") == len(connections)
@@ -136,7 +137,7 @@ def test_copies(
 ) -> None:
     """A connection as two or three interfaces saw it, in blocks or in any interleaving.
 
-    :param off: by how much initial numbers differ with which a tester sends the same again.
+    :param off: if a tester sends the same again, how much greater the initial numbers are.
     """
     rng = random.Random(seed)
     sides, segments = connection(rng, close=close, crc=crc, markers=markers)
@@ -167,9 +168,9 @@ def test_copies(
 def test_the_same_initial_numbers_again(
     seed: int, copies: tuple[int, int], close: str, crc: bool, count: tuple[int, int]
 ) -> None:
-    """Two connections of one sender that begins with the same number, each captured once or more.
+    """Two connections with the same initial numbers and other octets are kept apart.
 
-    Their octets differ.
+    Each is captured once or twice.
     """
     rng = random.Random(seed)
     sides, segments = connection(rng, close=close, crc=crc, count=count[0])

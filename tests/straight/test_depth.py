@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How deep the code is through which an ordinary segment goes: functions called, files entered."""
+"""How many functions are called, and how many files entered, for an ordinary segment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SIZE = 1000
 
 
 def frames(writes: int) -> list[bytes]:
-    """A connection that carries so many FPDUs, one in each segment."""
+    """A connection with ``writes`` FPDUs, one in each segment."""
     conversation = Conversation()
     conversation.startup()
     for number in range(writes):
@@ -58,7 +58,7 @@ def rows(flows: Flows) -> list[Any]:
 
 
 def sniffed(source: Callable[[bytes], Any], octets: bytes) -> None:
-    """Have ``MPASession`` read, up to the rows.  Making packets of them is not counted."""
+    """Let ``MPASession`` read up to the rows, without making packets of them."""
     session, sock, found = MPASession(others=False), source(octets), 0
     with (
         patch.object(Flows, "events", rows),
@@ -110,20 +110,20 @@ def calls(work: Callable[[bytes], None], octets: bytes) -> Counter[str]:
     ("work", "written", "functions", "files"),
     [
         pytest.param(listed, bytes, 2, 2, id="pcap"),
-        # One file reads the frame, one takes the segment out of it.
+        # One file reads the frame, another the segment in it.
         pytest.param(listed, as_pcapng, 5, 4, id="pcapng"),
-        # Four read it, all in one file.
+        # Four functions of one file read the frame.
         pytest.param(partial(sniffed, from_file), bytes, 7, 4, id="session, pcap"),
         pytest.param(partial(sniffed, from_file), as_pcapng, 7, 4, id="session, pcapng"),
         pytest.param(partial(sniffed, from_interface), bytes, 7, 4, id="session, interface"),
-        # A slot of its own, and the numbers of both directions.
+        # Each frame gets a slot, and numbers of both directions.
         pytest.param(cleaned, bytes, 47, 15, id="cleaned"),
     ],
 )
 def test_an_ordinary_segment(
     work: Callable[[bytes], None], written: Callable[[bytes], bytes], functions: int, files: int
 ) -> None:
-    """Measured as what a thousand more of them take."""
+    """Calls are those that a thousand more segments take, divided by their number."""
     few, many = (calls(work, written(pcapfile.pcap(frames(each)))) for each in (FEW, MANY))
     more = MANY - FEW
     many.subtract(few)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The straight path keeps the same limits as recovery alone, and ends the same."""
+"""The straight path keeps the same limits as recovery alone, and ends the same connections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.truth import impair, messages, mpastream, pcapfile
 
 
 def in_turn(seed: int, count: int, sizes: tuple[int, ...], *, crc: bool, markers: bool) -> bytes:
-    """A capture of so many connections at the same time, in segments of one of the sizes."""
+    """A capture of ``count`` connections at the same time, in segments of one of the sizes."""
     rng = random.Random(seed)
     scripts = []
     for number in range(count):
@@ -54,16 +54,16 @@ def in_turn(seed: int, count: int, sizes: tuple[int, ...], *, crc: bool, markers
 def test_many_connections(
     seed: int, count: int, most: int, idle: float, half: int, crc: bool, markers: bool
 ) -> None:
-    """Connections in turn, more of them than may be followed: the same are ended, as the same."""
+    """If there are more connections than may be followed, both ways end the same ones."""
     octets = in_turn(seed, count, (700, 1448), crc=crc, markers=markers)
     limits = Limits(octets_per_half=half, connections=most, idle_seconds=idle)
     assert straight(octets, limits) == recovery(octets, limits)
 
 
-def half_told(number: int, length: int, head: int) -> list[bytes]:
-    """A connection with two FPDUs each way, and a long one that the capture ends in.
+def unfinished(number: int, length: int, head: int) -> list[bytes]:
+    """A connection with two FPDUs each way, and a long one without its end.
 
-    :param head: octets of the long one in its first segment.
+    :param head: octets of the long FPDU in its first segment.
     """
     rng = random.Random(number)
     talk = Scene("... >Q <A")
@@ -77,7 +77,7 @@ def half_told(number: int, length: int, head: int) -> list[bytes]:
 
 
 def followed(octets: bytes, limits: Limits) -> Iterator[Collection[Direction]]:
-    """Read a capture; yield the directions that go straight after each frame."""
+    """Read a capture; after each frame, yield the directions on the straight path."""
     flows, decoder = Flows(limits=limits), Decoder()
     for frame in open_capture(io.BytesIO(octets)):
         segment = decoder.segment(frame)
@@ -89,8 +89,8 @@ def followed(octets: bytes, limits: Limits) -> Iterator[Collection[Direction]]:
 @pytest.mark.parametrize("head", [1448, 10])
 @pytest.mark.parametrize("total", [20_000, 300_000])
 def test_pieces_count_like_all_other_octets(total: int, head: int) -> None:
-    """A dozen long FPDUs that are begun hold no more than all may, whoever reads them."""
-    scripts = [half_told(number, 60_000, head) for number in range(12)]
+    """A dozen unfinished FPDUs hold no more octets than the limit for all directions."""
+    scripts = [unfinished(number, 60_000, head) for number in range(12)]
     octets = pcapfile.pcap([frame for turn in zip(*scripts, strict=True) for frame in turn])
     limits = Limits(octets_in_total=total)
     most = max(sum(half.pieces_length for half in halves) for halves in followed(octets, limits))
@@ -101,7 +101,7 @@ def test_pieces_count_like_all_other_octets(total: int, head: int) -> None:
     assert given_up
     fpdus = [line for line in lines if line.startswith('{"type":"fpdu"')]
     assert len(fpdus) == len(set(fpdus)) == 12 * 4
-    # With room for all of them nothing is given up, and the rest is the same.
+    # Without that limit nothing is given up, and the same FPDUs are found.
     every = straight(octets, Limits())
     assert not any('"reason":"limit"' in line for line in every)
     assert [line for line in every if line.startswith('{"type":"fpdu"')] == fpdus
@@ -109,7 +109,7 @@ def test_pieces_count_like_all_other_octets(total: int, head: int) -> None:
 
 @pytest.mark.parametrize(("most", "kept"), [(1, 1), (7, 7), (1000, 31)])
 def test_control_octets_of_any_value(monkeypatch: pytest.MonkeyPatch, most: int, kept: int) -> None:
-    """So many shapes are kept and no more, once for all connections: there are 31."""
+    """At most ``most`` shapes are kept, for all connections together.  The capture has 31."""
     monkeypatch.setattr(shapes, "_MOST", most)
     frames = []
     for number in range(4):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Messages and checks read rows: a row and its event bring the same DDP segments and messages."""
+"""Messages and checks read rows: a row and its event give the same DDP segments and messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SET_LATER = {"start", "end"}
 
 
 def fields(segment: DDPSegment | None) -> dict[str, object]:
-    """What counts of a segment; one frame may be named alone."""
+    """The fields of a segment that must be equal.  A single frame becomes a tuple."""
     names = [name for name in DDPSegment.__slots__ if name not in SET_LATER]
     found = {name: getattr(segment, name) for name in names}
     if isinstance(found["frames"], int):
@@ -41,7 +41,7 @@ def rows_of(talk: Talk) -> list[Any]:
 
 @given(seed=st.integers(0, 2**32), markers=st.booleans(), crc=st.booleans())
 def test_segments_of_any_message(seed: int, markers: bool, crc: bool) -> None:
-    """RDMAP headers with Markers in them, too."""
+    """A row and its event give the same segment, even with Markers in RDMAP headers."""
     rng = random.Random(seed)
     ulpdus = messages.random_ulpdus(rng, 30, 600, 3000)
     talk = started(markers=markers, crc=crc)
@@ -54,7 +54,7 @@ def test_segments_of_any_message(seed: int, markers: bool, crc: bool) -> None:
     assert rows or not crc
 
 
-SAID = {
+MESSAGES = {
     "send": lambda msns: messages.send(msns[0], b"s"),
     "send, skip MSNs": lambda msns: messages.send(msns[0] + 2, b"s"),
     "send, MSN again": lambda msns: messages.send(max(1, msns[0] - 1), b"s"),
@@ -67,7 +67,7 @@ SAID = {
     "answer": lambda msns: messages.read_response(5, 0, b"r"),
     "answer, from elsewhere": lambda msns: messages.read_response(7, 0, b"r"),
 }
-"""What is said, in one FPDU, by the MSNs that are next on QN 0 and 1."""
+"""Name to what makes the message of one FPDU from the next MSNs on QN 0 and 1."""
 
 
 EACH_RULE = {
@@ -83,25 +83,25 @@ EACH_RULE = {
     "a Response": [(1, "send", None), (0, "read", None), (1, "answer", None)],
     "a Response before its Request": [(1, "answer", None), (0, "send", None), (0, "read", None)],
 }
-"""What keeps a message from being reported from its row."""
+"""Reasons why a message cannot be reported from its row, each with messages that show it."""
 
 
 def with_each_rule(test: Any) -> Any:
-    """Have a property tried with each of these first."""
-    for said, apart in itertools.product(EACH_RULE.values(), (1, 40)):
-        amid = [(0, "send", None), *said, (0, "send", None)]
-        test = example(said=amid, apart=apart, settled=True)(test)
+    """Try a property with each of ``EACH_RULE`` first."""
+    for sent, apart in itertools.product(EACH_RULE.values(), (1, 40)):
+        amid = [(0, "send", None), *sent, (0, "send", None)]
+        test = example(sent=amid, apart=apart, settled=True)(test)
     return test
 
 
 @pytest.mark.examples
 @with_each_rule
 @given(
-    said=st.lists(
+    sent=st.lists(
         st.tuples(
             st.integers(0, 1),
-            st.sampled_from(("send", "send", "write", "write", "read", "answer", *SAID)),
-            # After how many more its octets are given up; None: they are captured.
+            st.sampled_from(("send", "send", "write", "write", "read", "answer", *MESSAGES)),
+            # After how many more FPDUs its octets are given up.  None: they are captured.
             st.sampled_from((None, None, None, None, None, None, 0, 1, 5)),
         ),
         min_size=20,
@@ -111,21 +111,21 @@ def with_each_rule(test: Any) -> Any:
     settled=st.booleans(),
 )
 def test_messages_that_follow_each_other(
-    said: list[tuple[int, str, int | None]], apart: int, settled: bool
+    sent: list[tuple[int, str, int | None]], apart: int, settled: bool
 ) -> None:
-    """Most are whole in one FPDU and the next of their queue; others come among them.
+    """Rows and their events give the same messages, whatever is missing.
 
-    Rows and their events bring the same messages, whatever is missing of either.
+    Most messages are whole in one FPDU, and the next of their queue.  Others come among them.
     """
     talk = started()
     msns = [[1, 1], [1, 1]]
-    for direction, what, _ in said:
-        (ulpdu,) = SAID[what](msns[direction])
+    for direction, what, _ in sent:
+        (ulpdu,) = MESSAGES[what](msns[direction])
         talk.say(direction, mpastream.build_stream([ulpdu])[0])
         msns[direction][0] += 3 if "skip" in what else "send" in what and "again" not in what
         msns[direction][1] += what.startswith("read")
     talk.close()
-    given_up = iter([each for _, _, each in said])
+    given_up = iter([each for _, _, each in sent])
     found: list[Any] = []
     waiting: list[list[Any]] = []
     for row in rows_of(talk):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How connections stand can be asked at any time, and changes nothing."""
+"""``Flows.standing`` reports on open connections at any time, and changes nothing."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.captures import OVER_TCP, capture_name
 from tests.stream.feed import decoded
 
 STEP = 3
-"""Segments between two questions: so the straight path takes some of what it is given back."""
+"""Segments between two reports, enough for the straight path to take connections again."""
 
 
 @pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: Path) -> None:
-    """The events are those without it; what is counted of a connection is what there was of it."""
+    """The events are the same as without reports.  Reports count the FPDUs of each direction."""
     asked, plain = (Flows(others=other_framings()) for _ in range(2))
     fpdus: Counter[tuple[int, int]] = Counter()
     begun: set[int] = set()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections from their SYN to their end, and one odd thing somewhere: both ways say the same.
+"""Whole connections with up to two odd things in them: both ways give the same.
 
-The odd thing is drawn, and so is its place: in the handshake, in the startup, among the FPDUs, at
-the end, while the connection lingers, or in the next connection on the same ports.
+Things and places are drawn: in the handshake, in the startup, among the FPDUs, at the end, while
+the connection lingers, or in the next connection on the same ports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ URG, ECE = 0x20, 0x40
 
 
 class Captured(NamedTuple):
-    """A segment where and when it was captured."""
+    """A segment with the time of its capture, and the port of the Initiator."""
 
     time_ns: int
     port: int
@@ -36,7 +36,7 @@ class Captured(NamedTuple):
     """Octets that the snap length cut off."""
 
 
-def one_of(
+def usual(
     rng: random.Random,
     *,
     port: int,
@@ -93,8 +93,8 @@ def late(rng: random.Random, all_: list[Captured], at: int) -> None:
 
 def again(rng: random.Random, all_: list[Captured], at: int) -> None:
     """A segment comes twice."""
-    behind = rng.randint(at + 1, len(all_))
-    all_.insert(behind, all_[at]._replace(time_ns=all_[behind - 1].time_ns))
+    after = rng.randint(at + 1, len(all_))
+    all_.insert(after, all_[at]._replace(time_ns=all_[after - 1].time_ns))
 
 
 def changed(rng: random.Random, all_: list[Captured], at: int) -> None:
@@ -127,7 +127,7 @@ def split(rng: random.Random, all_: list[Captured], at: int) -> None:
 
 
 def stray(rng: random.Random, all_: list[Captured], at: int) -> None:
-    """A segment that nobody has called for."""
+    """A segment comes that neither side sent."""
     each = all_[at].segment
     flags = rng.choice((SYN, SYN | ACK, RST, RST | ACK, FIN | ACK, ACK))
     payload = rng.choice((b"", b"", b"?", bytes(50)))
@@ -150,7 +150,7 @@ ODD = [again, lost, late, changed, changed, changed, split, stray]
 def drawn(
     rng: random.Random, odd: list[Callable[..., None]], *, crc: bool, markers: tuple[bool, bool]
 ) -> list[Captured]:
-    """A few connections, on the same ports or on others, and what is odd of them."""
+    """A few connections, on the same ports or on others, with odd things in them."""
     pause = rng.choice((0, 0.1, 20, 40, 300))
     captured: list[Captured] = []
     begin, isns = BEGIN, None
@@ -159,17 +159,17 @@ def drawn(
         if rng.random() < 0.2:
             isns = rng.getrandbits(32), rng.getrandbits(32)
         close = rng.choice(("fin", "fin", "fin", "rst", "half", "none"))
-        each = one_of(rng, port=port, begin=begin, crc=crc, markers=markers, close=close, isns=isns)
+        each = usual(rng, port=port, begin=begin, crc=crc, markers=markers, close=close, isns=isns)
         captured += each
         begin = each[-1].time_ns + int(pause * SECOND)
         if rng.random() < 0.3:
-            # Another one begins while it goes on.
+            # Another connection begins while this one goes on.
             port += 1
             begin = each[rng.randrange(len(each))].time_ns
     captured.sort(key=lambda each: each.time_ns)
     for thing in odd:
         if captured:
-            # Of a connection, most is FPDUs.
+            # Most segments carry FPDUs, so the first ones are chosen more often.
             at = rng.choice((rng.randrange(12), rng.randrange(len(captured))))
             thing(rng, captured, min(len(captured) - 1, at))
     return captured
@@ -177,14 +177,14 @@ def drawn(
 
 # A RST acknowledges octets that were not captured.
 @example(seed=60259, odd=[lost], most=1 << 17, idle=7200, crc=True, markers=(False, False))
-# Octets are acknowledged that were not captured, between stalls.
+# Octets that were not captured are acknowledged, between stalls.
 @example(seed=12636, odd=[split, again], most=1 << 17, idle=7200, crc=True, markers=(False, False))
 # A stray RST comes before the SYN,ACK, and has another number.
 @example(seed=1348076367, odd=[stray], most=1 << 17, idle=7200, crc=True, markers=(False, False))
-# What is acknowledged lies before the SYN,ACK, or far from it.
+# The acknowledged place lies before the SYN,ACK, or far from it.
 @example(seed=475878046, odd=[changed], most=1 << 17, idle=7200, crc=False, markers=(False, False))
 @example(seed=2642692490, odd=[changed], most=1 << 17, idle=7200, crc=True, markers=(False, False))
-# A segment that acknowledges octets is of another connection, by its number.
+# By its number, a segment that acknowledges octets belongs to another connection.
 @example(seed=415530887, odd=[changed], most=1 << 17, idle=7200, crc=True, markers=(True, True))
 # An octet far ahead waits in the direction that is not in order.
 @example(seed=239720, odd=[stray], most=1 << 17, idle=7200, crc=True, markers=(False, False))
@@ -204,7 +204,7 @@ def test_something_odd(
     crc: bool,
     markers: tuple[bool, bool],
 ) -> None:
-    """Whatever it is, and wherever it stands."""
+    """Both ways give the same, whatever is odd, and wherever."""
     rng = random.Random(seed)
     captured = drawn(rng, odd, crc=crc, markers=markers)
     octets = pcapfile.stamped(

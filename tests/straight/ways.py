@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Two ways to read a capture that must say the same: as it is meant, and by recovery alone."""
+"""Two ways to read a capture that must agree: with the straight path, and by recovery alone."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.capture import build
 
 @contextmanager
 def recovery_alone() -> Iterator[None]:
-    """Have recovery read every segment."""
+    """Let recovery read every segment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flows, "STRAIGHT_AT_LEAST", 1 << 62)
         yield
 
 
 def recovery(octets: bytes, limits: Limits | None = None) -> list[str]:
-    """The records of a capture of which recovery reads every segment, each as it comes."""
+    """The records of a capture, event by event, if recovery reads every segment."""
     with recovery_alone():
         reading = Reading(open_capture(io.BytesIO(octets)), limits=limits, messages=True)
         return [
@@ -53,10 +53,10 @@ def texts(
     open_file: Callable[[], BinaryIO] | None = None,
     limits: Limits | None = None,
 ) -> tuple[bytes, bytes]:
-    """The listing for people, and why reading stopped, by recovery alone and as it is meant.
+    """The printed lines, and why reading stopped: by recovery alone, and with the straight path.
 
-    :param open_file: opens a file that holds the octets; None: one that gives all of them.
-    :param limits: of the memory that either may take.
+    :param open_file: opens a file that gives the octets; None: gives all of them.
+    :param limits: of memory, for either way.
     """
 
     def reading() -> Reading:
@@ -64,21 +64,21 @@ def texts(
         return Reading(open_capture(file), limits=limits, messages=True)
 
     with recovery_alone():
-        one = reading()
-        lines = Lines(one.clock)
+        alone = reading()
+        lines = Lines(alone.clock)
         text = b"".join(
-            text_of([lines.line(record_of(event, one.clock)) for event in batch])
-            for batch in one.batches()
+            text_of([lines.line(record_of(event, alone.clock)) for event in batch])
+            for batch in alone.batches()
         )
-    other = reading()
-    page = Lines(other.clock).page
-    pages = [page(rows) for rows in other.rows()]
-    problems = [str(each.capture.problem).encode() for each in (one, other)]
+    both = reading()
+    page = Lines(both.clock).page
+    pages = [page(rows) for rows in both.rows()]
+    problems = [str(each.capture.problem).encode() for each in (alone, both)]
     return text + problems[0], b"".join(pages) + problems[1]
 
 
 def same(octets: bytes, limits: Limits | None = None) -> list[str]:
-    """Both ways say the same, as records and as text; return the records."""
+    """Check that both ways give the same records and lines, and return the records."""
     lines = recovery(octets, limits)
     assert straight(octets, limits) == lines
     by_recovery, by_both = texts(octets, limits=limits)
@@ -97,7 +97,7 @@ def as_pcapng(octets: bytes) -> bytes:
 
 
 def same_in_pcapng(octets: bytes, lines: list[str]) -> None:
-    """The other format changes nothing."""
-    others = as_pcapng(octets)
-    assert straight(others) == lines
-    assert texts(others) == texts(octets)
+    """Check that the same frames in pcapng give the same records and lines."""
+    pcapng = as_pcapng(octets)
+    assert straight(pcapng) == lines
+    assert texts(pcapng) == texts(octets)
