@@ -67,7 +67,7 @@ MESSAGES = {
     "answer": lambda msns: messages.read_response(5, 0, b"r"),
     "answer, from elsewhere": lambda msns: messages.read_response(7, 0, b"r"),
 }
-"""Name to what makes the message of one FPDU from the next MSNs on QN 0 and 1."""
+"""Messages of one FPDU, each made from the next MSNs on QN 0 and 1."""
 
 
 EACH_RULE = {

@@ -204,7 +204,7 @@ def test_something_odd(
     crc: bool,
     markers: tuple[bool, bool],
 ) -> None:
-    """Both ways give the same, whatever is odd, and wherever."""
+    """Both ways give the same records and lines, whatever is odd."""
     rng = random.Random(seed)
     captured = drawn(rng, odd, crc=crc, markers=markers)
     octets = pcapfile.stamped(

@@ -125,11 +125,11 @@ class _Side:
     def _claimed(self) -> list[bool]:
         """For each FPDU, whether an unrecognised wrong length before it claims its octets."""
         claimed = []
-        upto = 0
+        claimed_until = 0
         for fpdu, is_wrong in zip(self.half.truth, self.wrong_length, strict=True):
-            claimed.append(not self.dimensions.crc and fpdu.start < upto)
+            claimed.append(not self.dimensions.crc and fpdu.start < claimed_until)
             if is_wrong:
-                upto = max(upto, self._reading(fpdu, _length_field(fpdu))[0])
+                claimed_until = max(claimed_until, self._reading(fpdu, _length_field(fpdu))[0])
         return claimed
 
     def rows(self) -> Iterator[range]:
@@ -170,13 +170,13 @@ class _Side:
         bits += CONTINUATION_BITS * continued + MARKER_BITS * markers
         return bits >= PROOF and continued + markers > 0
 
-    def _knows_markers(self, other: _Side) -> bool:
+    def _knows_markers(self, peer: _Side) -> bool:
         """Whether it is known how many Markers each FPDU holds, even if it was cut.
 
         Startup frames show it, or good FPDUs: by two Markers, or by one FPDU so long that it would
         hold a Marker if there were any.
         """
-        if other.knows_startup and (self.knows_startup or not self.has_markers):
+        if peer.knows_startup and (self.knows_startup or not self.has_markers):
             return True
         truth = self.half.truth
         if self.has_markers:
@@ -184,36 +184,36 @@ class _Side:
         spans = (truth[index].end - truth[index].start for row in self.rows() for index in row)
         return max(spans, default=0) >= MARKER_INTERVAL
 
-    def _knows_enough(self, other: _Side) -> bool:
+    def _knows_enough(self, peer: _Side) -> bool:
         """Whether it is known that there are FPDUs, and where Markers are."""
-        if self.knows_startup and other.knows_startup:
+        if self.knows_startup and peer.knows_startup:
             return True
         rows = list(self.rows())
         if self.dimensions.crc:
-            hinted = other.knows_startup or self.knows_startup or other._shows_fpdus()
+            hinted = peer.knows_startup or self.knows_startup or peer._shows_fpdus()
             if not (self._shows_fpdus() or (hinted and rows)):
                 return False
             least = 1 if hinted else 2
             rows = [row for row in rows if len(row) >= least]
         else:
-            is_sure = other.knows_startup or self.knows_startup or other._shows_fpdus()
+            is_sure = peer.knows_startup or self.knows_startup or peer._shows_fpdus()
             rows = [row for row in rows if self._is_long(row) and (is_sure or self._proves(row))]
         if not rows:
             return False
-        if other.knows_startup or not self.has_markers:
+        if peer.knows_startup or not self.has_markers:
             return True
         return any(self._markers_above_0(row) >= MARKERS_NEEDED for row in rows)
 
-    def _knows_places(self, other: _Side) -> bool:
+    def _knows_places(self, peer: _Side) -> bool:
         """Whether an FPDU that no CRC verifies can be read in one way only.
 
         The peer's startup frame shows that there are Markers.  This direction's startup frame, or a
         Marker in a good FPDU, shows where they are.  Without a startup frame, good FPDUs show that
         there are none: no Marker can stand within such an FPDU, or just before it.
         """
-        if self.has_markers and other.knows_startup:
+        if self.has_markers and peer.knows_startup:
             return self.knows_startup or any(self._markers_above_0(row) for row in self.rows())
-        if other.knows_startup or self.has_markers:
+        if peer.knows_startup or self.has_markers:
             return True
         places = {
             place % MARKER_INTERVAL
@@ -225,11 +225,11 @@ class _Side:
 
     # -- which starts are certain --------------------------------------------------------------
 
-    def _certain(self, other: _Side) -> list[bool]:
+    def _certain(self, peer: _Side) -> list[bool]:
         """For each FPDU, whether its start is certain."""
         truth = self.half.truth
         certain = [False] * (len(truth) + 1)
-        certain[0] = self.knows_startup and other.knows_startup
+        certain[0] = self.knows_startup and peer.knows_startup
         if not self.dimensions.crc:
             for row in self.rows():
                 if len(row) >= ROW and not self._marker_claims(row):
@@ -285,11 +285,11 @@ class _Side:
 
     # -- which FPDUs there are -----------------------------------------------------------------
 
-    def wanted(self, other: _Side) -> Iterator[Wanted]:
+    def wanted(self, peer: _Side) -> Iterator[Wanted]:
         """The FPDUs to be found."""
         truth = self.half.truth
-        knows = self._knows_enough(other)
-        certain = self._certain(other)
+        knows = self._knows_enough(peer)
+        certain = self._certain(peer)
         for index, fpdu in enumerate(truth):
             if self.sound[index]:
                 required = knows and (
@@ -297,10 +297,10 @@ class _Side:
                 )
                 sound = self._wanted(fpdu, fpdu.end, required=required)
                 known = [knows and each for each in certain[:-1]]
-                alone = self._is_alone_without_crcs(index, other, known)
+                alone = self._is_alone_without_crcs(index, peer, known)
                 yield replace(sound, may_be_unknown=alone)
             elif fpdu.damage is not None and self._is_readable(index):
-                places = knows and self._knows_places(other)
+                places = knows and self._knows_places(peer)
                 shown = self.dimensions.crc and self._shows_damage(index, certain, places=places)
                 required = knows and shown
                 bad = self._wanted_damaged(fpdu, wrong=self.wrong_length[index], required=required)
@@ -314,25 +314,25 @@ class _Side:
             elif self.dimensions.snap and self.carried[index]:
                 until = self.captured.captured_until(fpdu.start, fpdu.end)
                 at_last = self.captured.captured_until(fpdu.start, fpdu.end, at_last=True)
-                both = self.knows_startup and other.knows_startup
+                both = self.knows_startup and peer.knows_startup
                 if until < at_last:
                     late = self._wanted(fpdu, at_last, required=False)
                     early = self._wanted(fpdu, max(until, fpdu.seq_offset + 2), required=False)
                     yield replace(late, in_time=early.statement, may_be_unknown=not both)
                 elif until >= fpdu.seq_offset + 2:
                     enough = until >= self._header_end(fpdu)
-                    required = knows and certain[index] and enough and self._knows_markers(other)
+                    required = knows and certain[index] and enough and self._knows_markers(peer)
                     cut = self._wanted(fpdu, until, required=required)
                     yield replace(cut, may_be_unknown=not both)
 
-    def _is_alone_without_crcs(self, index: int, other: _Side, known: Sequence[bool]) -> bool:
+    def _is_alone_without_crcs(self, index: int, peer: _Side, known: Sequence[bool]) -> bool:
         """Whether only one FPDU is whole, and nothing else shows that CRCs are off.
 
         Another FPDU counts if lengths lead to it from this one, or if it must be found anyway.
 
         :param known: for each FPDU, whether its start is known.
         """
-        crcs_known = self.dimensions.crc or (self.knows_startup and other.knows_startup)
+        crcs_known = self.dimensions.crc or (self.knows_startup and peer.knows_startup)
         if crcs_known or not self.dimensions.snap:
             return False
         end = index + 1

@@ -356,7 +356,7 @@ def first_captured(segments: Sequence[Segment], half: Half, direction: int) -> l
 
 
 def capturable(segments: Sequence[Segment], half: Half, direction: int) -> list[TrueFPDU]:
-    """The FPDUs of a direction of which the first copy of every octet was captured and is right.
+    """The FPDUs of a direction whose octets were all captured, with right first copies.
 
     The first copy counts (RFC 5044 A.3). The segments may be any selection of a conversation's,
     such as all after the startup frames.

@@ -39,7 +39,7 @@ class Damage:
 class TrueFPDU:
     """One FPDU of the stream.
 
-    start: offset of its first octet, which is that of a leading marker if there is one. seq_offset:
+    start: offset of its first octet, the first of a leading marker if there is one. seq_offset:
     offset of the ULPDU_Length field. end: offset after the CRC. ulpdu_length: true number of octets
     of the ULPDU. ulpdu: these octets as they are in the stream. markers: how many it contains,
     including one directly before ULPDU_Length and one between pad and CRC. crc_ok: the CRC field
