@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is followed in a capture: TCP connections and SCTP associations, and what is not."""
+"""The TCP connections and SCTP associations of a capture, and counts of all other frames."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Followed:
-    """The connections of a capture.  Segments go from :attr:`decoder` to :attr:`flows`.
+    """The connections of a capture.  The caller gives segments of ``decoder`` to ``flows``.
 
     :param take_sctp: called with each SCTP packet, and the events that it causes.
     :param limits: limits of memory, of each transport; None: the default ones.

@@ -34,16 +34,17 @@ class _Pieces:
         self.offsets: list[int] = []
         """Offsets in ascending order."""
         self.frames = 0
-        """Frames with these fragments, and with equal copies."""
+        """Frames that had these fragments, or equal copies of them."""
         self.octets = 0
         self.total: int | None = None
         """Octets of the packet; known from its last fragment."""
         self.is_refused = False
 
     def overlaps(self, offset: int, end: int, *, is_last: bool) -> bool:
-        """Whether a fragment shares octets with another one, or one goes beyond the packet's end.
+        """Whether a fragment shares octets with another, or one of the two goes beyond the end of
+        the packet.
 
-        :param is_last: it ends with the packet.
+        :param is_last: the packet ends with it.
         """
         if self.total is not None and end > self.total:
             return True

@@ -97,9 +97,9 @@ def pcap_windows(
     :raises DamagedError: the file ends inside a record, or a length cannot be true.
     """
     size = header.record.size
-    window, at = source.window, _HEADER_LENGTH
+    at = _HEADER_LENGTH
     while True:
-        at, wanted = take(window, at)
+        at, wanted = take(source.window, at)
         yield
         if wanted > MAXIMUM_CAPTURED + size:
             raise DamagedError(
@@ -111,6 +111,8 @@ def pcap_windows(
             if len(window) > at:
                 raise DamagedError("the file ends inside a frame", source.base + at, UNFINISHED)
             return
+        # It may be large, and the next one is made before this name is bound again.
+        del window
 
 
 def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:

@@ -120,6 +120,8 @@ class _Reader:
                 if length > _MAXIMUM_BLOCK:
                     raise self._damaged(f"a block claims {length} octets, which no frame has")
                 if at + length > len(window):
+                    # It may be large, and the next one is made before this name is bound again.
+                    del window
                     at = self._hold(at, length)
                 end = at + length - _TAIL
             else:

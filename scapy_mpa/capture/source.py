@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The octets of a capture file, plain or compressed, in a window that only moves forward.
 
-So pipes can be read. The window takes at most a chunk more memory than the caller asks for.
+So pipes can be read. The window holds at most a chunk more than the caller asks for.
+While its chunks are joined, it takes twice that.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ class Source:
         if len(self.window) - at >= count:
             return self.window, at
         window = self.window[at:] + next(self._chunks, b"")
+        self.window = b""
         if len(window) < count:
             # Joined at once: a list of pieces of a few octets would take twenty times the memory.
             joined = bytearray(window)

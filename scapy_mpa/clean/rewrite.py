@@ -33,7 +33,7 @@ from scapy_mpa.wire.startup import (
 )
 
 _NO_HANDSHAKE: Final = "no TCP handshake was captured"
-_NOT_COPIES: Final = "or other tools would take the startup frames for copies"
+_NOT_COPIES: Final = "so that other tools do not take the startup frames for copies"
 """Why another TCP handshake is supplied."""
 
 _DEFAULT: Final = 1 << 16

@@ -32,7 +32,8 @@ _NUMBER: Final = "\0"
 """Stands for a number while a pattern is made."""
 _WORD: Final = 0xFFFFFFFF
 _HEAD: Final = "%6d %11.6f %s"
-"""The beginning of a line, also as octets: frame, seconds since the first frame, and connection."""
+"""The beginning of a line, for text and for octets: frame, seconds since the first frame, and
+connection."""
 
 _COLOURS: Final = {
     "startup": "green",
@@ -64,7 +65,8 @@ class Lines:
     def line(self, record: dict[str, Any], words: str = "") -> str:
         """Return the line of a record, without a newline.
 
-        :param words: the text of the record, if it is known.  Then its common keys are enough.
+        :param words: the words of the line, if they are known.  Then the record needs only the
+            common keys.
         """
         kind = record["type"]
         between = "-" if kind == "connection" else ">"
@@ -117,16 +119,13 @@ class Lines:
 
     def _line_of(self, event: Any) -> bytes:
         """Return the line of an event that has no pattern of a shape."""
-        kind = type_of(event)
+        kind, words = type_of(event), ""
         if kind == "startup":
-            line = self.line(
-                common_keys(event, self.clock), _startup_words(event.startup, event.dialect)
-            )
+            words = _startup_words(event.startup, event.dialect)
         elif kind == "connection" and _is_plain(event):
-            line = self.line(common_keys(event, self.clock), self._end_words(event))
-        else:
-            line = self.line(record_of(event, self.clock))
-        return line.encode() + b"\n"
+            words = self._end_words(event)
+        record = common_keys(event, self.clock) if words else record_of(event, self.clock)
+        return self.line(record, words).encode() + b"\n"
 
     def _end_words(self, event: ConnectionEnded) -> str:
         """Return the words for a plain end: most plain ends differ only in numbers."""

@@ -212,7 +212,7 @@ _LIMIT_OPTIONS: Final = (
 
 
 def with_options(*options: _Decorator) -> _Decorator:
-    """Return a decorator that gives a command options, in this order."""
+    """Return a decorator that gives a command these options, in this order."""
 
     def decorate(command: _Command) -> _Command:
         for option in reversed(options):

@@ -114,7 +114,7 @@ class Conversation:
         the Reply (rtr-frame-proposal-2007).  None: both in that dialect, neither in any other.
     :param mss: Maximum Segment Size, octets; also EMSS.
     :param mulpdu: octets of the longest ULPDU; None: as RFC 5044 4.5 derives it from EMSS.
-    :param packing: ``aligned``: each FPDU begins a segment, and has it to itself; ``packed``: a
+    :param packing: ``aligned``: each FPDU has a segment of its own; ``packed``: a
         segment has as many whole FPDUs as fit (RFC 5044 5.1); ``stream``: segments are full,
         wherever FPDUs begin and end.
     :param vlan: tag control information of an IEEE 802.1Q tag, 16 bits; None: no tag.

@@ -108,8 +108,8 @@ class CRC32cField(_NoOctets, Field):
     def any2i(self, pkt: Any, x: Any) -> Any:
         return int.from_bytes(x, "little") if isinstance(x, bytes) and len(x) == self.sz else x
 
-    def octets(self, pkt: Any, x: Any, covered: bytes) -> bytes:
-        """Return the octets on the wire for the value ``x``; None: the CRC of some octets."""
+    def octets(self, pkt: Any, x: Any, covered: bytes = b"") -> bytes:
+        """Return the octets on the wire for the value ``x``; None: the CRC of ``covered``."""
         if x is None:
             return crc_field(covered)
         if isinstance(x, (bytes, RawVal)):

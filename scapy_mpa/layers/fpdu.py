@@ -164,7 +164,7 @@ class FPDU(_Carrier):
         is_standard = not _is_softuiwarp(self.phase, self.dialect)
         pads = pad_length if is_standard else softuiwarp.pad_length
         pad = bytes(pads(len(pay))) if self.pad is None else bytes(self.pad)
-        crc = None if self.crc is None else self.get_field("crc").octets(self, self.crc, b"")
+        crc = None if self.crc is None else self.get_field("crc").octets(self, self.crc)
         body = self._with_markers(pkt + pay + pad, CRC_LENGTH if crc is None else len(crc))
         if crc is None:
             crc = crc_field(body) if is_standard else softuiwarp.CRC_FIELD

@@ -52,8 +52,8 @@ _OWN: Final = (
     "underlayer",
 )
 _MOST_SHAPES: Final = 256
-"""A network has a few for each pair of link addresses, and a ULP a few; a hostile capture may have
-more."""
+"""Shapes that are kept, at most.  A network has a few for each pair of link addresses, and a ULP
+has a few; a hostile capture may have more."""
 _CONSTANTS: Final = (type(None), int, float, str, bytes)
 
 
@@ -198,7 +198,7 @@ class Shapes(dict[Any, Any]):
         if len(self) >= _MOST_SHAPES:
             self.clear()
         made = None if shape is None else make(shape)
-        # Else this version of Scapy differs from what this module assumes.
+        # If they differ, this version of Scapy is not as this module assumes.
         self[key] = shape if made is not None and are_alike(sample, made) else None
 
 

@@ -39,7 +39,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import FIN, TURNS, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
-from scapy_mpa.wire.fpdu import LARGEST_MULPDU, WORD
+from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, SESSION_CONTROL_PPID
 
 OnTcp: TypeAlias = FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered
@@ -207,14 +207,13 @@ class Packets:
 
 
 def _lower_layers(frame: Frame) -> Packet:
-    """Return the layers of a frame below MPA, without lengths and checksums that cover it."""
+    """Return the layers of a frame below MPA, without lengths and checksums."""
     packet = _with(frame, TCP)
     tcp = packet.getlayer(TCP)
     if tcp is not None:
         _strip(tcp)
-        if len(bytes(tcp)) != WORD * tcp.dataofs:
-            # Scapy drops what follows the end of the options.
-            del tcp.dataofs
+        # Scapy does not build all options as they were.
+        del tcp.dataofs
     return packet
 
 

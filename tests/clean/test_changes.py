@@ -234,7 +234,7 @@ def test_a_second_handshake() -> None:
     startup = [each.number for each in frames if b"MPA ID Re" in each.octets]
     cleaned = clean(renumbered(each for each in frames if each.number not in startup))
     assert len(startup) == cleaned.report.startup_frames == 2
-    why = "scapy-mpa clean: supplied, or other tools would take the startup frames for copies"
+    why = "scapy-mpa clean: supplied, so that other tools do not take the startup frames for copies"
     assert cleaned.comments[:3] == [why] * 3
     assert cleaned.report.handshakes == 1
 

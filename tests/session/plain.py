@@ -142,6 +142,7 @@ def without_payload(frame: Frame) -> tuple[Packet, Packet | None]:
         return packet, None
     tcp.remove_payload()
     del tcp.chksum
+    del tcp.dataofs
     for layer in layers(packet):
         if isinstance(layer, IP):
             del layer.len

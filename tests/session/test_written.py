@@ -97,14 +97,41 @@ def test_situations(situation: str, markers: str, tmp_path: Path) -> None:
         assert sorted(fpdus(read_again(packets, tmp_path))) == sorted(fpdus(found_in(packets)))
 
 
-def test_octets_after_the_end_of_tcp_options(tmp_path: Path) -> None:
-    """Scapy does not build them, so the Data Offset is computed."""
-    conversation, path = Conversation(), tmp_path / "captured.pcapng"
-    conversation.initiator.send(b"x")
-    segments = [replace(each, options=bytes(8)) for each in conversation.segments()]
-    conversation.write(path, segments)
-    for packets in ways(path):
+TIMESTAMPS = b"\1\1\x08\x0a" + bytes(range(8))
+
+
+def ways_with(path: Path, first: bytes, later: bytes) -> list[PacketList]:
+    """The packets of segments with these TCP options, found in two ways."""
+    conversation = Conversation()
+    for _ in range(3):
+        conversation.initiator.send(b"x")
+    segments = conversation.segments()
+    half = len(segments) // 2
+    options = [first] * half + [later] * (len(segments) - half)
+    with_options = [replace(each, options=own) for each, own in zip(segments, options, strict=True)]
+    conversation.write(path, with_options)
+    return ways(path)
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        pytest.param(bytes(8), bytes(8), id="octets after the end"),
+        pytest.param(TIMESTAMPS, bytes(12), id="timestamps first"),
+        pytest.param(bytes(12), TIMESTAMPS, id="timestamps later"),
+    ],
+)
+def test_tcp_options_that_scapy_drops(tmp_path: Path, first: bytes, later: bytes) -> None:
+    """The Data Offset is computed."""
+    for packets in ways_with(tmp_path / "captured.pcapng", first, later):
         assert fpdus(read_again(packets, tmp_path)) == fpdus(found_in(packets))
+
+
+def test_tcp_options_that_scapy_cannot_build(tmp_path: Path) -> None:
+    """A SACK option of 6 octets costs no packet."""
+    sack = b"\1\5\6\6\5\x66\x95\xf4"
+    for packets in ways_with(tmp_path / "captured.pcapng", sack, sack):
+        assert len(fpdus(found_in(packets))) == 3
 
 
 @pytest.mark.parametrize("mss", [100, 536, 9000])
