@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from scapy_mpa.craft import Conversation
-from tests.cli.command import PCAPS, run
+from tests.cli.command import PCAPS, records, run
+from tests.stream.crafted import places
 
 
 def test_outstanding_requests(tmp_path: Path) -> None:
@@ -76,3 +77,17 @@ def test_slowest_of_the_selected_connections(steps: str, count: int, tmp_path: P
     rows = [line.split()[0] for line in shown.partition("Latency us")[2].splitlines()[1:]]
     assert rows == ["2"] * count
     assert ("Latency us" in shown) is bool(count)
+
+
+def test_a_request_that_is_found_late(tmp_path: Path) -> None:
+    """A Request is found after the one before it.  The frame of its own octets counts."""
+    conversation = Conversation(crc=False, packing="stream", mss=40)
+    for _ in range(2):
+        conversation.initiator.read(b"x")
+    segments = conversation.segments()
+    _, first, *later = places(segments, 0)
+    segments.insert(later[-1], segments.pop(first))
+    path = tmp_path / "reads.pcap"
+    conversation.write(path, segments)
+    asked = [each["request_frame"] for each in records("--type", "message", path)]
+    assert asked == [None, later[-1] + 1, None, later[-1]]

@@ -81,3 +81,12 @@ def test_fates() -> None:
     assert fate(replace(whole, captured=3)) == ("part", (1,))
     assert fate(replace(whole, captured=3), whole) == ("whole", (1, 2))
     assert fate() == ("missing", ())
+
+
+def test_times_are_no_impairment() -> None:
+    """If only the times differ, the truth is complete."""
+    conversation = Conversation()
+    conversation.initiator.send(b"one")
+    segments = [replace(each, time_ns=each.time_ns + 7) for each in conversation.segments()]
+    before, after = conversation.truth(), conversation.truth(segments)
+    assert [each["time"] for each in after] == [each["time"] for each in before]

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -360,3 +362,16 @@ def test_equal_endpoints_are_refused() -> None:
     """Two connections between the same endpoints are refused."""
     with pytest.raises(LocalProtocolError, match="same endpoints"):
         Interleaved([(bulk(), bulk().segments())] * 2)
+
+
+def test_moved_and_written(tmp_path: Path) -> None:
+    """A moved conversation begins at its time.  The file has all comments."""
+    one = Conversation()
+    two = one.moved(Endpoint("10.0.0.9", 9), start_time=5)
+    assert two.segments()[0].time_ns == 5 * 10**9
+    merged, path = (
+        Interleaved([(each, each.segments()) for each in (one, two)]),
+        tmp_path / "x.pcapng",
+    )
+    merged.write(path, comments={1: "first"}, comment="both")
+    assert {b"first", b"both"} <= set(re.findall(rb"first|both", path.read_bytes()))

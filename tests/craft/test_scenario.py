@@ -444,3 +444,11 @@ def test_the_largest_scenario_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> N
     Chance(7).octets(LARGEST_SCENARIO)
     assert sum(drawn) == LARGEST_SCENARIO
     assert max(drawn) <= LARGEST_DRAWN
+
+
+def test_seed() -> None:
+    """The caller's seed counts first, then that of the text, else 0."""
+    text = "initiator send 9"
+    zero, one = (parse_scenario(text, seed=seed).script for seed in (0, 1))
+    assert parse_scenario(text).script == parse_scenario(f"seed 1\n{text}", seed=0).script == zero
+    assert parse_scenario(f"seed 1\n{text}").script == one != zero

@@ -18,7 +18,7 @@ from scapy_mpa.craft import Conversation, FPDUItem, Segment, impair
 from scapy_mpa.craft.impairments import SnapLength
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event
+from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
 from scapy_mpa.wire.ddp import ulpdus_of
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
@@ -310,3 +310,17 @@ def test_fpdu_of_no_octets_as_rtr(flags: str, is_rtr: bool) -> None:
     conversation.close()
     errors = errors_of(events_of(conversation))
     assert ["RFC 5041 4.4" in each.text for each in errors] == [True] * (2 - is_rtr)
+
+
+def test_atomic_response_whose_request_may_not_have_been_found() -> None:
+    """There is no error if the beginning of the requesting direction is unknown."""
+    conversation = Conversation(crc=False)
+    conversation.startup()
+    request = conversation.initiator.atomic_request()
+    conversation.responder.atomic_response(request=request)
+    conversation.close()
+    segments = conversation.segments()
+    late = [each for at, each in enumerate(segments) if each.side or at >= 4]
+    events = events_of(conversation, late)
+    assert [each.direction for each in events if isinstance(each, FPDURecovered)] == [0]
+    assert not errors_of(events)

@@ -12,7 +12,7 @@ from scapy_mpa.stream.octets import past as past_connections
 from scapy_mpa.stream.octets.past import PAST_SECONDS, PastConnections
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.segment import Segment as Captured
-from tests.stream.feed import RESPONDER_FLOW, as_segment, fpdus
+from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment, fpdus
 from tests.stream.talk import (
     STREAM,
     ULPDUS,
@@ -133,3 +133,12 @@ def test_remembered_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> 
     known = [past.spans(copy, 0) for copy in copies]
     assert not known[0]
     assert all(known[-(most // 2) :])
+
+
+def test_the_last_octets_are_remembered() -> None:
+    """They are known even if the direction had more octets than 32 bits count."""
+    past = PastConnections()
+    past.add(INITIATOR_FLOW, 0, ((0, 2**40), (5, 5)))
+    copy = late(-1000, bytes(1000), after=0)
+    assert past.spans(copy, 0)
+    assert not past.spans(copy._replace(seq=2**31), 0)

@@ -263,3 +263,16 @@ def test_an_rtr_indication_that_was_cut_off_is_not_judged(way: Any) -> None:
     segments = impair(conversation.segments(), SnapLength(54 + max(longest, 44)))
     (end,) = [each for each in way(conversation.frames(segments)) if each["type"] == "connection"]
     assert (end["rtr_agreed"], end["rtr"], end["kept"], end["broken"]) == (["read"], None, None, [])
+
+
+def test_reply_captured_after_the_rtr_indication() -> None:
+    """The order of capture does not count."""
+    conversation = Conversation(revision=2)
+    conversation.startup(rtr="write")
+    for _ in range(20):
+        conversation.initiator.send(b"something")
+    segments = conversation.segments()
+    _, answer, *later = places(segments)
+    segments.insert(later[10], segments.pop(answer))
+    result = negotiation_of(conversation, segments)
+    assert (result.rtr, result.kept) == ("write", True)

@@ -111,3 +111,16 @@ def test_headers_that_continue(row: str, size: int) -> None:
     talk.say(0, octets, size=size)
     talk.close()
     assert found(talk.fed()) == [each.ulpdu for each in truth]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_good_crcs_without_startup_frames(count: int) -> None:
+    """Two in a row are FPDUs of a sender that breaks the rules.  One alone in a segment is none."""
+    sends = [messages.send(msn, bytes(27 + msn))[0] for msn in range(1, count + 1)]
+    octets, truth = build_stream(sends)
+    talk = Talk()
+    talk.say(1, b"220 ready\r\n")
+    for each in truth:
+        talk.say(0, octets[each.start : each.end])
+    talk.close()
+    assert len(fpdus(talk.fed())) == (count if count > 1 else 0)

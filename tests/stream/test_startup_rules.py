@@ -14,6 +14,7 @@ import pytest
 
 from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from tests.straight.ways import recovery, straight
 from tests.stream.scene import INVALID, LOST, Octets, Scene, Wrong, both
@@ -376,3 +377,12 @@ def test_the_end_within_a_startup_frame(words: str, size: int, sent: int, how: s
     text = f"the connection was {how} {sent} octets into a startup frame"
     wrong = Wrong(len(words.split()) - 1, LOST, f"{text} (RFC 5044 7.1.2 rule 10)")
     scene.check(*[wrong] * bool(end))
+
+
+@pytest.mark.parametrize(("asked", "answered"), [(0, 2), (1, 2), (2, 1)])
+def test_revision_of_the_reply(asked: int, answered: int) -> None:
+    """7.1.1, Rev: the Initiator of a revision cannot interoperate with a later one (C.2.1)."""
+    letters = {"Q": request(revision=asked), "A": reply(revision=answered)}
+    scene = Scene(">Q <A >S <S >F <F", letters)
+    text = f"revision {answered} of the Reply exceeds the Request's {asked} (RFC 5044 7.1.1)"
+    scene.check(*[Wrong(1, INVALID, text)] * (answered > asked), events=scene.fed(Dialect.RFC5044))
