@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.records.page import pattern_of
-from scapy_mpa.records.record import common_keys, record_of, specific_keys, startup_fields, type_of
+from scapy_mpa.records.record import record_of, specific_keys, startup_fields, type_of
 from scapy_mpa.records.values import sides
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
@@ -62,18 +62,27 @@ class Lines:
         # The patterns of plain ends, by everything but the numbers.
         self._ends: dict[tuple[Any, ...], str] = {}
 
-    def line(self, record: dict[str, Any], words: str = "") -> str:
-        """Return the line of a record, without a newline.
+    def line(self, record: dict[str, Any]) -> str:
+        """Return the line of a record, without a newline."""
+        words = WORDS[record["type"]](record) + ", late" * ("late" in record)
+        place = record["connection"], record["src"], record["dst"]
+        return self._text(record, record["frame"], record["time"], place, words)
 
-        :param words: the words of the line, if they are known.  Then the record needs only the
-            common keys.
+    def _text(
+        self,
+        record: dict[str, Any],
+        frame: int,
+        seconds: float,
+        place: tuple[int, str, str],
+        words: str,
+    ) -> str:
+        """Return a line, without a newline.
+
+        :param record: shows the colour; its type alone may be enough.
+        :param place: number of the connection, source and target.
         """
-        kind = record["type"]
-        between = "-" if kind == "connection" else ">"
-        label = self._label(record["connection"], record["src"], record["dst"], between)
-        words = words or WORDS[kind](record)
-        late = ", late" * ("late" in record)
-        line = f"{_HEAD % (record['frame'], record['time'], label)}  {words}{late}"
+        label = self._label(*place, "-" if record["type"] == "connection" else ">")
+        line = f"{_HEAD % (frame, seconds, label)}  {words}"
         return coloured(record, line) if self._colour else line
 
     def _label(self, number: int, source: str, target: str, between: str = ">") -> str:
@@ -119,13 +128,17 @@ class Lines:
 
     def _line_of(self, event: Any) -> bytes:
         """Return the line of an event that has no pattern of a shape."""
-        kind, words = type_of(event), ""
+        kind = type_of(event)
         if kind == "startup":
             words = _startup_words(event.startup, event.dialect)
         elif kind == "connection" and _is_plain(event):
             words = self._end_words(event)
-        record = common_keys(event, self.clock) if words else record_of(event, self.clock)
-        return self.line(record, words).encode() + b"\n"
+        else:
+            return self.line(record_of(event, self.clock)).encode() + b"\n"
+        source, target = event.connection.endpoints[:: -1 if event.direction else 1]
+        seconds = (event.time_ns - self.clock.begin_ns) / SECOND
+        place = event.connection.number, source, target
+        return self._text({"type": kind}, event.frame, seconds, place, words).encode() + b"\n"
 
     def _end_words(self, event: ConnectionEnded) -> str:
         """Return the words for a plain end: most plain ends differ only in numbers."""
