@@ -174,7 +174,7 @@ def _take(
                     ):
                         continue
                 except Exception as error:
-                    # As in _frames.
+                    # A fault of this program costs its connection and no other.
                     fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
                     flows.fail(fault, error)
                     continue

@@ -36,14 +36,13 @@ class FlagField(BitField):
 
 
 class _Enhanceable(_Layer):
-    """The base class of layers that may have enhanced data (RFC 6581 9)."""
+    """The base class of layers that may have enhanced data (RFC 6581 9).
+
+    Each has a method ``announces_enhanced``: whether its other fields say that there are some.
+    """
 
     identity: ClassVar[str]
-    """The other fields, for a summary."""
-
-    def announces_enhanced(self) -> bool:
-        """Return whether its other fields say that there are enhanced data."""
-        raise NotImplementedError
+    """The other fields in a summary, as for ``sprintf``."""
 
     def room(self, octets: bytes) -> int:
         """Return how many of these octets may be enhanced and Private Data."""

@@ -14,7 +14,7 @@ LINGER_NS: Final = 30 * SECOND
 """Nanoseconds for which a connection that is over still takes late copies."""
 
 LINGERING_CONNECTIONS: Final = 1024
-"""Most connections that linger at a time; the one that is over for longest is dropped first."""
+"""Connections that linger at a time, at most.  The oldest is dropped first."""
 
 _WAIT_SEGMENTS: Final = LATE_SEGMENTS
 """Calls of :meth:`Lingering.advance` that must come before an incomplete connection expires.

@@ -21,7 +21,7 @@ is too short for its DDP header, it ends its connection, or, without CRCs, its h
 sense."""
 
 _MOST: Final = 4096
-"""Most shapes in one table."""
+"""Shapes in one table, at most."""
 
 
 class Shape:

@@ -51,7 +51,7 @@ SHAPES = {
     "the next FPDU begins in the first segment": ((A + B[:100], B[100:], C), (0, 1, 2), 2),
     "the FPDU ends in the segment of the next": ((A, B[:100], B[100:] + C), (0, 1, 2), 2),
 }
-"""The octets of segments, their order of capture, and the number of those that are not copied."""
+"""The octets of segments, their order of capture, and the number of segments that change."""
 
 
 @pytest.mark.parametrize("shape", SHAPES)

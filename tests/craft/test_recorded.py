@@ -97,7 +97,7 @@ def test_a_real_connection_is_recorded(name: str) -> None:
 
 
 def test_a_recorded_conversation_may_break_rules() -> None:
-    """A captured connection may break rules, and so may items that are added to it."""
+    """A captured connection may break rules.  Items that are added to it may break rules, too."""
     conversation = Conversation(strict=False)
     conversation.startup(private_data=bytes(600))
     conversation.initiator.terminate(0, 1, 0)

@@ -215,7 +215,7 @@ _changes = st.lists(st.tuples(st.integers(0, 59), st.integers(0, 255)), max_size
 
 @st.composite
 def _frames(draw: st.DrawFn) -> Frame:
-    """Ordinary frames, in some of which a few octets of the headers are changed."""
+    """Ordinary frames.  Some have a few other octets in their headers."""
     tcp = build.tcp(
         draw(st.sampled_from([b"", b"", b"payload", bytes(1460)])),
         options=draw(_options),

@@ -47,7 +47,7 @@ def test_fpdus_inside(name: str, tmp_path: Path) -> None:
 
 
 class Shim(Packet):
-    """A header that only the user knows, who has bound it."""
+    """A header that the user has bound.  scapy_mpa does not know it."""
 
     fields_desc = [IntField("number", 7)]  # noqa: RUF012
 

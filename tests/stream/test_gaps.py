@@ -52,7 +52,7 @@ def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[
 def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) -> None:
     """A FIN shows that they are missing.  So does an acknowledgement, even that of a RST.
 
-    An acknowledgement of only one missing octet may be that of a FIN.
+    If it acknowledges only one missing octet, that may be a FIN.
     """
     octets, truth = stream([600] * 5, markers=False)
     talk = started()

@@ -22,7 +22,7 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 
 HELD_ISLANDS: Final = 1024
-"""Most islands of one half connection: bounds the cost of a segment that spans them all."""
+"""Islands of one half connection, at most: bounds the cost of a segment that spans them all."""
 
 
 def check(half: HalfConnection) -> None:

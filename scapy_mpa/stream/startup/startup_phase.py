@@ -26,7 +26,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 
 _STARTUPS: Final = 8
-"""Most startups to look at with one segment.  Each of them searches all held octets again."""
+"""Startups to look at with one segment, at most.  Each of them searches all held octets again."""
 
 
 class StartupPhase(Agreement):

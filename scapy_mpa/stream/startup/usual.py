@@ -37,7 +37,7 @@ class Agreed(NamedTuple):
     request: Usual
     reply: Usual
     kinds: tuple[Kind, Kind]
-    """The kind of the FPDUs that the Initiator sends, and of those that the Responder sends."""
+    """The kind of the Initiator's FPDUs, and the kind of the Responder's FPDUs."""
     rnics: Kinds | None
 
 
