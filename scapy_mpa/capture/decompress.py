@@ -54,8 +54,8 @@ def decompress(name: str, chunks: Iterable[bytes], largest: int) -> Iterator[byt
     tapes leave, are skipped.
 
     :param name: name of the format.
-    :param chunks: of some 50 KiB at most: each member copies the rest of its chunk, and there may
-        be many tiny members.
+    :param chunks: short ones: each member copies the rest of its chunk, and there may be many
+        tiny members.
     :raises DamagedError: no decompressor is installed.  The iterator raises it where the data is
         damaged or ends early; all octets before that are yielded.
     """

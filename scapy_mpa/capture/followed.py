@@ -63,9 +63,10 @@ class Followed:
         return iter(()) if self.associations is None else self.associations.ends()
 
     @property
-    def is_empty(self) -> bool:
-        """Whether no frame was followed."""
-        return self.associations is None and not self.flows.segments
+    def has_nothing(self) -> bool:
+        """Whether the capture has frames, but none was followed."""
+        is_empty = self.associations is None and not self.flows.segments
+        return is_empty and bool(self.not_followed)
 
     @property
     def not_followed(self) -> Counter[str]:

@@ -29,7 +29,7 @@ _LONGEST_MAGIC: Final = 6
 _CHUNK: Final = 7 << 13
 """Octets of one read.  Large enough for few calls, and small enough for a processor's second cache.
 For a larger chunk, the C library takes memory from the system and returns it each time.  Results
-are handed out for each chunk, so its octets bound what they take."""
+are handed out after each chunk, so a small chunk bounds their memory."""
 
 
 def compression_of(octets: bytes) -> str | None:

@@ -34,10 +34,10 @@ _ETHERNET_IPV4: Final = 0x08004500
 _FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
 _ROWS: Final = 512
-"""Results are handed out when there are so many rows."""
+"""Results are handed out when there are so many rows, if frames are read one by one."""
 _OCTETS: Final = 1 << 20
-"""Results are also handed out after so many octets of frames, or a window of a file.  So they take
-little memory, and progress can be shown."""
+"""They are also handed out after so many octets of frames.  Ordinary pcap files are read by window:
+results are handed out after each.  So they take little memory, and progress can be shown."""
 
 
 def walk(

@@ -134,7 +134,7 @@ def conclude(
     For the other parameters see :func:`~scapy_mpa.cli.remarks.remarks`.
     """
     name, status = shown(capture.name), CLEAN
-    if followed.is_empty and followed.not_followed:
+    if followed.has_nothing:
         status = FAILED
     for remark in remarks(followed, gaps, ended):
         complain(f"{name}: {remark}")

@@ -25,7 +25,7 @@ def remarks(followed: Followed, gaps: int, ended: int) -> Iterator[str]:
     :param ended: number of connections that ended because of a limit.
     """
     not_followed, unsearched = followed.not_followed, followed.flows.unsearched
-    if not_followed and followed.is_empty:
+    if followed.has_nothing:
         yield nothing_followed(not_followed)
     elif not_followed:
         number = counted(not_followed.total(), "frame")

@@ -53,7 +53,7 @@ class _Enhanceable(_Layer):
         return bool(self.announces_enhanced() if self.enhanced is None else self.enhanced)
 
     def describe(self) -> str:
-        text = self.identity + " ird=%ird% ord=%ord%" * self.has_enhanced()
+        text = self.identity + (" ird=%ird% ord=%ord%" if self.has_enhanced() else "")
         data = counted(len(bytes(self.private_data)), "octet")
         return f"{self.name} {self.sprintf(text)}, {data} of Private Data"
 

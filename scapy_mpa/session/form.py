@@ -12,7 +12,7 @@ A layer with any other state has no form, and Scapy dissects it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from types import MemberDescriptorType
 from typing import Any, Final
 
@@ -187,17 +187,14 @@ class Shapes(dict[Any, Any]):
     None: packets of this shape cannot be copied.
     """
 
-    def learn(
-        self, key: object, sample: Packet, shape: Any, make: Callable[[Any], Packet | None]
-    ) -> None:
+    def learn(self, key: object, sample: Packet, shape: Any, made: Packet | None) -> None:
         """Note the shape of a packet that Scapy dissected.
 
         :param shape: the forms of its layers, None if they cannot be copied.
-        :param make: makes the same packet from these forms.
+        :param made: the same packet, made from these forms; None if that is not possible.
         """
         if len(self) >= _MOST_SHAPES:
             self.clear()
-        made = None if shape is None else make(shape)
         # If they differ, this version of Scapy is not as this module assumes.
         self[key] = shape if made is not None and are_alike(sample, made) else None
 

@@ -93,7 +93,8 @@ class LowerLayers:
         packet = self._dissect(frame)
         if read is not None and key not in self._shapes:
             shape = _shape_of(packet, *headers[:2])
-            self._shapes.learn(key, packet, shape, lambda shape: self._make(shape, headers)[0])
+            made = None if shape is None else self._make(shape, headers)[0]
+            self._shapes.learn(key, packet, shape, made)
         return packet, packet.getlayer(TCP)
 
     def _read(self, frame: Frame) -> tuple[_Key, _Headers] | None:

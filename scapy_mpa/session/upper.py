@@ -79,7 +79,8 @@ class UpperLayers:
         if key not in self._shapes:
             note = fpdu.fields["provenance"]
             shape = _shape_of(fpdu)
-            self._shapes.learn(key, fpdu, shape, lambda shape: self._make(shape, parts, note))
+            made = None if shape is None else self._make(shape, parts, note)
+            self._shapes.learn(key, fpdu, shape, made)
         return fpdu
 
     def _make(self, shape: _Shape, parts: _Parts, note: Any) -> FPDU | None:

@@ -198,7 +198,8 @@ class Direction:
         self.startup = b""
         """The startup frame; only in an ordinary connection."""
         self.frame = 0
-        """The last frame whose octets it took; 0 before any.  It has kept no octets since then."""
+        """The last frame with which octets of it were taken or kept for comparison; 0 before any on
+        the straight path."""
         self.is_closed = False
         """Whether the FIN was captured; only in an ordinary connection."""
         self.unproven: list[Chunk] | tuple[()] = ()
@@ -336,8 +337,9 @@ class Direction:
         self._reserve()
 
     def _may_read_first(self, length: int, ack: int) -> bool:
-        """Return whether octets at ``seq`` need no other checks now; only at offset 0."""
-        # Nothing is held there, and without CRCs it reads no FPDUs.
+        """Return whether the first octets may be read at once.  Call it only at offset 0."""
+        # Here ``pieces`` and ``ahead`` are empty: the first FPDU must be whole in its segment, and
+        # no segment may overtake it.  Without CRCs, ``reads_no_fpdus`` is set.
         return (
             self.shapes.from_start
             and not self.reads_no_fpdus
@@ -585,7 +587,7 @@ class Direction:
         """Return the offset at which the next FPDU ends; 0 if its header is not whole or makes no
         sense.
 
-        The same rule as in ``Follower._end_over_hole``.  There must be no Markers.
+        The same rule as in ``Follower._reach_of``, for held pieces.  There must be no Markers.
         """
         head = b"".join([octets for octets, _ in self.pieces])[: HEADER_LENGTH + UNTAGGED_LENGTH]
         ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")

@@ -162,7 +162,7 @@ class Flows:
             return connection.is_late_ack(segment) and self._take_late_ack(connection, segment)
         if not connection.receive(segment):
             return False
-        # Only these segments tell the time, so most segments need not come here.
+        # Only these segments advance the clock, so most segments do not come here.
         self._table.expire(None, time_ns)
         if flags & SYN:
             self.directions[connection.identity.flow], self.directions[connection.reverse] = (

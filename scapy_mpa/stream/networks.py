@@ -7,8 +7,8 @@ router, or at the end of a tunnel, one connection appears in two networks.  One 
 The network in which addresses and ports are first seen owns them.  A segment of another network
 belongs to the same connection if its numbers fit.  Its sequence number must be near the captured
 octets of its direction, its acknowledgement number near those of the opposite direction.  If they
-do not fit, the other network has a separate connection.  The first segment decides, and again each
-SYN.
+do not fit, the other network has a separate connection.  The first segment decides, and each SYN
+decides again.
 """
 
 from __future__ import annotations

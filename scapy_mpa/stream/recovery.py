@@ -129,7 +129,7 @@ class Recovery:
         table = self._table
         connection = self.connection(segment.flow)
         if segment.flags & TURNS or connection is None or connection.lingers:
-            # Only these segments move the time on.  So most segments cost nothing here.
+            # Only these segments advance the clock, so most segments cost nothing here.
             table.expire(connection, segment.time_ns)
             connection = self.connection(segment.flow)
         if connection is None or not self._is_of(connection, segment):

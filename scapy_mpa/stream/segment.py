@@ -34,8 +34,8 @@ _PARTS: Final = {
     for network in (0, 4)
     for address in (_IPV4, _IPV6)
 }
-"""By the octets of a flow: takes it apart into network (0 or 4 octets), source and target address,
-source and target port."""
+"""By the length of a flow in octets, the function that splits it: network (0 or 4 octets), source
+and target address, source and target port."""
 
 
 class Segment(NamedTuple):

@@ -176,7 +176,7 @@ def ulpdus_of(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
     :param mulpdu: octets of the largest ULPDU, more than those of a header.
     :raises LocalProtocolError: a number does not fit its field, or nothing fits a ULPDU.
     """
-    head = build_ddp(header if header.last else header._replace(last=True))
+    head = build_ddp(header._replace(last=True))
     room = mulpdu - len(head)
     if room <= 0:
         raise LocalProtocolError(f"no DDP segment has room in {mulpdu} octets")

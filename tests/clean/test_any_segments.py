@@ -90,7 +90,7 @@ def test_a_fault_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at
     assert result.exit_code == 2
     fault = "1 connection not cleaned to the end: a fault of scapy-mpa"
     assert result.stderr == f"scapy-mpa: {source}: {fault}\n"
-    assert frames_of(target)
+    assert fpdus(frames_of(target)) == fpdus(frames_of(source.read_bytes()))
 
 
 def other_octets() -> list[Segment]:

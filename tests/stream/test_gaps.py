@@ -132,15 +132,17 @@ def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int) -> Non
 
 def test_acknowledgements_alone_close_a_hole() -> None:
     """An FPDU after it is reported, though its direction sends no more."""
-    octets, truth = stream([600] * 4, markers=False)
-    talk = started()
+    octets, truth = stream([600] * 9, markers=False)
+    talk, flows = started(), Flows()
     talk.say(0, octets[: truth[1].start])
     talk.miss(0, octets[truth[1].start : truth[2].start + 100])
-    talk.say(0, octets[truth[2].start + 100 :])
+    talk.say(0, octets[truth[2].start + 100 :], size=700)
     for _ in range(LATE_SEGMENTS + 1):
         talk.say(1, flags=ACK)
-    found = fpdus(received(Flows(), talk.segments), 0)
-    assert [each.offset for each in found] == [truth[0].start, truth[3].start]
+    found = fpdus(received(flows, talk.segments), 0)
+    assert [each.offset for each in found] == [each.start for each in (truth[0], *truth[3:])]
+    # The octets of these FPDUs are held no more.
+    assert flows.limits.octets_in_total - flows.shared.budget.room < 2000
 
 
 SEGMENTS_AFTER_A_HOLE: dict[str, tuple[list[float], int | None, list[int]]] = {

@@ -51,8 +51,8 @@ _HELD_BY_TURN: Final = 200
 """Octets of memory that a waiting chunk takes, roughly."""
 
 _MOST_PROBLEMS: Final = 16
-"""The limit of errors that wait for a session.  Also the limit of foreign PPIDs that are reported;
-each counts as one error."""
+"""Errors that wait for a session, at most.  Also PPIDs of other protocols that are reported, at
+most: each is reported once."""
 
 _T_FLAG: Final = 0x01
 """A flag of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the

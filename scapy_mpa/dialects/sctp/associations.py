@@ -76,7 +76,7 @@ class Associations:
         """Take a packet; return the events that it causes, in order of recovery."""
         kinds = {chunk.type for chunk in packet.chunks}
         if kinds & (_BEGINNINGS | _ENDS):
-            # As with TCP, only few packets are used as a clock.
+            # As with TCP, only a few packets advance the clock.
             for each in self._lingering.advance(packet.time_ns):
                 self._end(each, "closed", "connection ended")
         if packet.crc == "bad":

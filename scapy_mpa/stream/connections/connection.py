@@ -158,6 +158,7 @@ class Connection:
         if peer.islands.after_open_hole() is not None:
             # Acknowledgements alone close a hole, too.
             holes.check(peer)
+            peer.budget.update(peer)
         if self.times.is_opening:
             if not direction and flags & HANDSHAKE == ACK:
                 self.times.end_handshake(segment.time_ns)
@@ -178,7 +179,8 @@ class Connection:
             rtr.find(startup, final=False)
         self.common.current = None
         if flags & RST:
-            # Its octets are a remark, not part of the stream (RFC 9293 3.5.3).
+            # Octets of a RST explain it, and are not part of the stream (RFC 9293 3.5.3).
+            # Rules 3 and 4 are about octets of the stream.
             return
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self.report(breaches.of_early_initiator(startup, segment))
@@ -209,8 +211,8 @@ class Connection:
             half, position = self.half(segment.flow), segment.seq
         text = f"a fault of scapy-mpa ends what is read of this connection: {error!r}"
         half.wrong(None, position, text)
-        for half in self.halves:
-            transitions.abandon(half)
+        for each in self.halves:
+            transitions.abandon(each)
 
     def hear(self, segment: Segment) -> None:
         """Report a Responder that sends too early.

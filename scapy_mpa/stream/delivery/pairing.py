@@ -225,7 +225,7 @@ class Requests:
         return True
 
     def after_hole(self, current: DDPMessage | None, segment: DDPSegment) -> list[Request]:
-        """Return the Requests, ascending, to whose Responses a segment after a hole may belong.
+        """Return the Requests, ascending, that a segment after a hole may answer.
 
         :param current: the RDMA Read Response that was in progress.
         """

@@ -59,8 +59,8 @@ PER_OCTET: Final = 1 / 256
 FARTHEST: Final = 20
 """The most for all octets passed over: they may be one FPDU whose beginning is missing."""
 NESTED: Final = 30
-"""Proven FPDUs in a row are payload of another FPDU: say that one payload in 1000 is iWARP.  The
-other 20 bits are chosen: a wrong length is likelier than such a row."""
+"""Proven FPDUs in a row are payload of another FPDU.  10 bits assume that one payload in 1000 is
+iWARP.  20 bits are chosen, so that a wrong length is likelier than such a row."""
 MORE: Final = 3
 """More for each further FPDU of that row."""
 UNKNOWN_PHASE: Final = 9

@@ -48,7 +48,7 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
         if half.begin is not None:
             return position + 1 == half.begin
         return _announces(half, position + 1)
-    # The octets of a RST are a remark (RFC 9293 3.5.3), so their position shows nothing.
+    # Octets of a RST are not part of the stream (RFC 9293 3.5.3), so their position shows nothing.
     if segment.flags & RST:
         return True
     if half.owner.lingers and _lies_outside(half, position, position + segment.length):
@@ -171,7 +171,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
 
     Octets that the snap length cut off after the first FPDU do not matter: only FPDUs stand there.
 
-    :param known: position up to which octets that were cut off do not matter either.
+    :param known: before this position, cut octets do not matter either.
     """
     if half.begin is None or half.gaps or half.early is not None:
         return False

@@ -173,8 +173,8 @@ class HalfConnection:
         self.differs = False
         """Whether copies of its octets differed."""
         self.acks: tuple[tuple[int, int], ...] = ()
-        """While a hole is open: how many segments of the connection had been received, and the
-        position that was acknowledged then."""
+        """While a hole is open, the last acknowledgements: for each, the number of segments of the
+        connection so far, and the acknowledged position."""
         self.closed_to = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
         self.early_ack: int | None = None

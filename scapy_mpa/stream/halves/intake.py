@@ -32,7 +32,7 @@ def receive(half: HalfConnection, segment: Segment) -> None:
         # A FIN before the first octet belongs to an earlier connection.
         if half.begin is None or fin >= half.begin:
             half.fin = fin
-    # The octets of a RST are a remark, not part of the stream (RFC 9293 3.5.3).
+    # Octets of a RST explain it, and are not part of the stream (RFC 9293 3.5.3).
     if segment.length and not flags & RST:
         _take(half, position, segment)
         end = position + segment.length

@@ -24,6 +24,7 @@ the search in it (:mod:`~scapy_mpa.stream.purse`).
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WHOLE_FPDUS
@@ -153,12 +154,12 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     ]
     if pointing:
         hypotheses = pointing + [each for each in hypotheses if each[0].origin is None]
-    best = max(hypotheses, key=lambda each: max(row.octets for row in each), default=None)
-    if best is None:
+    longest = max(chain(*hypotheses), key=lambda row: row.octets, default=None)
+    if longest is None:
         return None
-    longest = max(best, key=lambda row: row.octets)
     # A shorter row may be part of a payload, unless segments begin with its FPDUs.
     if not final and longest.octets <= FRAMING_WINDOW and longest.aligned * BOUNDARY < PROOF:
         return None
     # A whole FPDU in another row of the hypothesis shows, too, that CRCs are off.
-    return longest._replace(whole=max(row.whole for row in best))
+    same = together[longest.phase(0), longest.start % WORD]
+    return longest._replace(whole=max(row.whole for row in same))

@@ -24,7 +24,7 @@ from scapy_mpa.wire.fpdu import (
     has_fpduptr,
 )
 
-# Most FPDUs with a bad CRC between two verified ones, if lengths lead over them.
+# FPDUs with a bad CRC between two verified ones, at most, if lengths lead over them.
 _MOST_DAMAGED: Final = 4
 # The cost of each possible end of an FPDU, in addition to the octets up to there.
 _COST_OF_END: Final = 256

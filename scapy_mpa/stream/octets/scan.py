@@ -136,7 +136,7 @@ def startup_at(island: Island, position: int) -> FoundStartup | None:
 
 
 def startup_reach(island: Island, position: int) -> int:
-    """Return the end of the startup frame at a position; of its header while that is incomplete.
+    """Return where a startup frame ends, or its header if the header is incomplete.
 
     Return 0 if no startup frame begins there, or if its octets were released.
     """

@@ -316,7 +316,7 @@ class StartupPhase(Agreement):
         markers, crc = bool(self.has_markers(half.direction)), bool(self.uses_crc)
         verdict = FPDUReader(origin, markers=markers, crc=crc).verifies(island, origin)
         if verdict:
-            text = "FPDUs, though the Reply rejects (RFC 5044 7.1.2 rules 2, 3)"
+            text = "FPDUs although the Reply rejects (RFC 5044 7.1.2 rules 2, 3)"
             half.wrong(None, origin, text)
             transitions.enter_full_operation(half, origin, markers=markers, crc=crc)
         elif verdict is False:
