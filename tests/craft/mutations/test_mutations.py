@@ -559,15 +559,15 @@ def test_names() -> None:
     assert all(find(mutation.name) is mutation for mutation in ALL)
 
 
-ABOVE_MPA = (
+CARRIED = (
     *("rfc5041/4.1/dv-wrong-tagged", "rfc5041/4.3/msn-skipped"),
     *("rfc5040/4.1/opcode-reserved-tagged", "rfc5040/5.4/message-after-terminate"),
     *("rfc7306/5.2.1/atomic-request-longer", "rfc7306/5.2.2/atomic-response-unrequested"),
 )
-"""Mutations of one DDP segment, of the order of segments, and of messages."""
+"""Two mutations of each RFC above MPA: of a segment, of the order of segments, or of messages."""
 
 
-@pytest.mark.parametrize("name", ABOVE_MPA)
+@pytest.mark.parametrize("name", CARRIED)
 def test_over_other_carriers(name: str) -> None:
     """Frames and DATA chunks have the same errors as MPA, and none in the valid conversation.
 
