@@ -327,7 +327,6 @@ class _Search:
         """
         region, places = self._region, self._places
         least = inf
-        searched = region.captured_octets(region.begin, region.limit)
         for block in places.blocks(begin, min(region.limit, start + LONGEST_WAIT)):
             for at in block:
                 if at not in places.sound:
@@ -335,9 +334,7 @@ class _Search:
                 if not region.allowance.spend(COST_OF_PLACE):
                     return
                 octets = region.captured_octets(start, at)
-                if may_lack_evidence:
-                    searched = octets
-                extra = max(0, _bits_to_believe(searched) - places.evidence(at))
+                extra = max(0, _bits_to_believe(octets) - places.evidence(at))
                 if extra and not may_lack_evidence:
                     continue
                 passed = _passed(octets)
@@ -367,7 +364,8 @@ def _passed(octets: int) -> float:
 
 
 def _bits_to_believe(octets: int) -> float:
-    """Return the bits that prove an FPDU found in so many octets."""
+    """Return the bits that prove an FPDU found after so many octets: each word of them might have
+    looked like one by chance."""
     return min(weights.PROOF, weights.MARGIN + log2(octets / WORD + 1))
 
 

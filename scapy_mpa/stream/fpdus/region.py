@@ -67,8 +67,6 @@ _COST_OF_TRY: Final = 1000
 _SHARE_OF_TRY: Final = 16
 # FPDUs in a row whose evidence is added up.
 _ROW: Final = 16
-# More bits than headers alone can have.  A CRC or Markers must be among the evidence.
-_PROOF_OF_ONE: Final = weights.PROOF + 20
 
 
 class Edge(NamedTuple):
@@ -238,7 +236,8 @@ class Region:
     def evidence(self, start: int, key_counts: Mapping[bytes, int]) -> int:
         """Return the evidence for an FPDU at a place and for those to which lengths lead from it.
 
-        A repeated header is no evidence.
+        A repeated header is no evidence.  An FPDU with a CRC, a Marker or a QN would be believed
+        alone.  So all that it adds for those before it is that a length leads to it.
 
         :param key_counts: how often each header occurs in these octets.
         """
@@ -250,12 +249,12 @@ class Region:
             if edge is None or edge.end is None or not edge.is_sound:
                 break
             total += weights.CONTINUES * messages.continues(edge)
-            is_proven = edge.verdict == "good" or edge.bits > _PROOF_OF_ONE
-            if is_proven and at > start:
-                return total + weights.ARRIVAL
             is_again = edge.key in seen or key_counts.get(edge.key, 0) > 1
-            if is_proven or not is_again:
-                total += edge.bits
+            is_good = edge.verdict == "good"
+            bits = edge.bits if is_good or not is_again else edge.marker_bits
+            if at > start and (is_good or bits >= weights.MARKER):
+                return total + weights.ARRIVAL
+            total += bits
             seen.add(edge.key)
             at = edge.end
             if at == self.limit:
