@@ -19,9 +19,11 @@ _BY_SEGMENT: Final = 1 << 13
 _BY_OCTET: Final = 128
 _BY_KNOWN_OCTET: Final = 40
 _AT_MOST: Final = 1 << 26
-# One search gets at most this part of the purse, and this part of that in addition for places that
-# only a CRC can prove.
-_SHARE: Final = 4
+# One search gets at most this part of the purse.
+_SHARE: Final = 2
+# This part of an allowance is kept to weigh the FPDUs that were found.  As much comes in addition for
+# places that only a CRC can prove.
+_KEPT: Final = 8
 # If less is left, directions that can wait do so.
 _LEAST: Final = 1 << 14
 
@@ -39,7 +41,7 @@ class Allowance:
         self._lent = lent
         self.is_short = is_short
         self.left = lent
-        self.spare = lent // _SHARE
+        self.spare = lent // _KEPT
         """For places that only a CRC can prove.  ``left`` pays for the others, so that none of
         these is missed."""
 
@@ -48,10 +50,15 @@ class Allowance:
         self.left -= cost
         return self.left > 0
 
+    def look(self, cost: int) -> bool:
+        """Spend the cost of looking for FPDUs; return whether more than the kept part is left."""
+        self.left -= cost
+        return self.left > self._lent // _KEPT
+
     @property
     def spent(self) -> int:
         """What the search has spent."""
-        return self._lent + self._lent // _SHARE - self.left - self.spare
+        return self._lent + self._lent // _KEPT - self.left - self.spare
 
 
 class Purse:

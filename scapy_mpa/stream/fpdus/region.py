@@ -302,7 +302,7 @@ class Region:
             is_header: bool | None = None
             if start in self._headers:
                 is_header = self._headers[start]
-            elif not self.allowance.spend(COST_OF_PLACE):
+            elif not self.allowance.look(COST_OF_PLACE):
                 break
             elif self.crc and start not in self._edges:
                 is_header = self._is_only_header(start)
