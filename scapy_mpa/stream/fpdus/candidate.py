@@ -63,12 +63,13 @@ def marker_bits(layout: Layout, octets: bytes) -> tuple[int, int]:
         field = octets[at : at + MARKER_LENGTH]
         if len(field) < MARKER_LENGTH:
             break
-        if not has_fpduptr(int.from_bytes(field, "big"), fpduptr):
+        word = int.from_bytes(field, "big")
+        if not has_fpduptr(word, fpduptr):
             forged += weights.FORGED
-        elif not fpduptr or field[:2] != MARKER_RESERVED:
-            marks += weights.LEADING
-        else:
+        elif word == fpduptr > 0:
             marks += weights.MARKER
+        else:
+            marks += weights.LEADING
     return marks, forged
 
 

@@ -27,7 +27,8 @@ CONTINUES: Final = 24
 other protocols have counters and offsets, too, so it is a quarter of that."""
 MARKER: Final = 28
 """A Marker that points back: 16 reserved bits, and 14 that point to the header of its FPDU.  It is
-two less, since small numbers in tables look so."""
+two less, since small numbers in tables look so.  All octets must be as a conforming sender writes
+them; a receiver accepts others, too (RFC 5044 4.2), but they are no better than zeros."""
 LEADING: Final = 4
 """A Marker of zeros.  Zeros are frequent in payloads."""
 CRC: Final = 32
