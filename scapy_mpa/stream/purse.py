@@ -21,8 +21,8 @@ _BY_KNOWN_OCTET: Final = 40
 _AT_MOST: Final = 1 << 26
 # One search gets at most this part of the purse.
 _SHARE: Final = 2
-# This part of an allowance is kept to weigh the FPDUs that were found.  As much comes in addition for
-# places that only a CRC can prove.
+# This part of an allowance is kept to weigh the FPDUs that were found.  As much comes in addition
+# for places that only a CRC can prove.
 _KEPT: Final = 8
 # If less is left, directions that can wait do so.
 _LEAST: Final = 1 << 14
