@@ -236,8 +236,9 @@ class Region:
     def evidence(self, start: int, key_counts: Mapping[bytes, int]) -> int:
         """Return the evidence for an FPDU at a place and for those to which lengths lead from it.
 
-        A repeated header is no evidence.  An FPDU with a CRC, a Marker or a QN would be believed
-        alone.  So all that it adds for those before it is that a length leads to it.
+        A repeated header is no evidence, and neither is its length.  An FPDU with a CRC, a Marker
+        or a QN would be believed alone.  So all that it adds for those before it is that a length
+        leads to it.
 
         :param key_counts: how often each header occurs in these octets.
         """
@@ -253,13 +254,14 @@ class Region:
             is_good = edge.verdict == "good"
             bits = edge.bits if is_good or not is_again else edge.marker_bits
             if at > start and (is_good or bits >= weights.MARKER):
-                return total + weights.ARRIVAL
+                return total and total + weights.ARRIVAL
             total += bits
             seen.add(edge.key)
             at = edge.end
             if at == self.limit:
                 # Without CRCs, to end where the octets end is no evidence.
-                return total + weights.ARRIVAL * (self.crc or at < self.stretch.island.end)
+                arrives = self.crc or at < self.stretch.island.end
+                return total and total + weights.ARRIVAL * arrives
             if total >= weights.PROOF or edge.verdict == "short":
                 break
         return total
