@@ -242,6 +242,10 @@ def many_garbled_headers(seed: int) -> tuple[str, str]:
         *map(many_wrong_lengths, range(6)),
         # A search of all octets that these lengths claim costs too much.
         *map(many_garbled_headers, range(2)),
+        # The octets that this length claims are full of words that read as headers.
+        ("h400*2 h400=65000^ h400*300", "g ? g"),
+        # Good FPDUs in the payload are not good FPDUs of the stream.
+        ("s200 i4000=60000 s200*8", "g ? g"),
         # Lengths lead from garbled headers over rows that break.
         ("s6*10 s6! s6=>1000^ s6*488 s6=65535 s6*199 s6! s6*498", "g ? ? g ? g ? g"),
     ],

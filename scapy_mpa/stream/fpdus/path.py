@@ -28,10 +28,10 @@ _MOST_ENDS: Final = 13
 _NEAR: Final = 4
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
-_Node: TypeAlias = Literal["enter", "at", "wrong length", "nothing", "done"]
+_Node: TypeAlias = Literal["enter", "at", "over", "wrong length", "done"]
 """``enter``: a path may begin anywhere in the region.  ``at``: an FPDU is read at the place.
-``wrong length``: the end of the FPDU at the place is not known.  ``nothing``: no further FPDU is
-found.  ``done``: the path is at the end of the region."""
+``over``: the path passes over octets that may hold proven FPDUs.  ``wrong length``: the end of the
+FPDU at the place is not known.  ``done``: the path is at the end of the region."""
 
 
 class Step(NamedTuple):
@@ -65,6 +65,9 @@ class Path(NamedTuple):
 
 
 _Back: TypeAlias = "tuple[Step, _Back] | None"
+_Passed: TypeAlias = tuple[float, int, _Node]
+"""What an ``over`` node needs: its cost without proven FPDUs, where the octets begin, and the kind
+of node that follows."""
 
 
 class _Places:
@@ -86,7 +89,7 @@ class _Places:
         self._marker_sums = [0.0]
         self._row_ends: set[int] = set()
 
-    def _look(self) -> bool:
+    def look(self) -> bool:
         """Look for places in the next block; return whether there was one."""
         region = self._region
         begin, limit = self._looked, region.limit
@@ -125,14 +128,16 @@ class _Places:
             self._evidence[start] = self._region.evidence(start, self._key_counts)
         return self._evidence[start]
 
+    def are_known(self, before: int) -> bool:
+        """Return whether all places before a position were looked for."""
+        return self._looked >= min(before, self._region.limit)
+
     def nested(self, after: int, before: int) -> float:
-        """Return the cost of reading the proven FPDUs between two places as payload.
+        """Return the cost of reading the known proven FPDUs between two places as payload.
 
         Each further FPDU adds to it.  So do their Markers: in a payload, Markers would be at other
         positions.
         """
-        while self._looked < before and self._look():
-            pass
         first = bisect_left(self._proven, after + 1)
         last = bisect_left(self._proven, before, first)
         if first == last:
@@ -140,12 +145,18 @@ class _Places:
         marks = self._marker_sums[last] - self._marker_sums[first]
         return weights.NESTED + weights.MORE * (last - first - 1) + marks
 
+    def holds_proven(self, after: int, before: int) -> bool:
+        """Return whether proven FPDUs begin between two places."""
+        while not (nested := self.nested(after, before)) and not self.are_known(before):
+            self.look()
+        return nested > 0
+
     def blocks(self, begin: int, before: int) -> Iterator[list[int]]:
         """Yield the places from ``begin`` up to ``before``, some at a time."""
         index = 0
         at = begin
         while at < before:
-            while self._looked <= at and self._look():
+            while self._looked <= at and self.look():
                 pass
             upto = min(self._looked, before)
             if upto <= at:
@@ -173,7 +184,7 @@ class _Search:
         self._beyond = beyond
         self._places = _Places(region)
         self._entries = {at for at, _ in entries}
-        self._heap: list[tuple[float, int, _Node, int, _Back]] = []
+        self._heap: list[tuple[float, int, _Node, int, _Back, _Passed | None]] = []
         self._count = 0
         self._done: list[tuple[float, _Back]] = []
         for at, cost in entries:
@@ -181,32 +192,42 @@ class _Search:
         if not is_certain:
             self._push(0, "enter", region.begin, None)
 
-    def _push(self, cost: float, kind: _Node, at: int, back: _Back) -> None:
+    def _push(
+        self, cost: float, kind: _Node, at: int, back: _Back, passed: _Passed | None = None
+    ) -> None:
         """Add a node to the queue."""
         self._count += 1
-        heappush(self._heap, (cost, self._count, kind, at, back))
+        heappush(self._heap, (cost, self._count, kind, at, back, passed))
+
+    def _pass_over(self, cost: float, start: int, at: int, then: _Node, back: _Back) -> None:
+        """Add a node after octets that may hold proven FPDUs.
+
+        Looking for these is expensive, so it stops when another node is cheaper.
+
+        :param cost: without such FPDUs.
+        """
+        nested = self._places.nested(start, at)
+        if self._places.are_known(at):
+            self._push(cost + nested, then, at, back)
+        else:
+            self._push(cost + nested, "over", at, back, (cost, start, then))
 
     def path(self) -> Path:
         """Return the cheapest path."""
         seen: set[int] = set()
         while self._heap:
-            cost, _, kind, at, back = heappop(self._heap)
+            cost, _, kind, at, back, passed = heappop(self._heap)
             if self._done and cost >= self._done[0][0] + weights.PROOF:
                 break
             if kind == "done":
                 self._done.append((cost, back))
                 if len(self._done) == _MOST_ENDS:
                     break
-            elif kind == "nothing":
-                # Checking the octets passed over is expensive, so the check comes last.
-                limit = self._region.limit
-                passed = self._places.nested(at, limit) + self._region.marker_contradictions(
-                    at, limit
-                )
-                if self._beyond.ends_at_known_fpdu:
-                    self._push(cost + passed, "at", limit, back)
-                else:
-                    self._push(cost + passed, "done", limit, back)
+            elif kind == "over":
+                assert passed is not None
+                self._places.look()
+                base, start, then = passed
+                self._pass_over(base, start, at, then, back)
             elif kind == "enter":
                 self._enter(cost)
             elif kind == "wrong length":
@@ -230,8 +251,15 @@ class _Search:
         passed = _passed(region.limit - region.begin)
         if not self._beyond.ends_at_known_fpdu:
             passed += weights.NOTHING
-        self._push(cost + passed, "nothing", region.begin - 1, None)
+        self._end_without(cost + passed, region.begin - 1, None)
         self._jump(cost, region.begin - 1, region.begin, None)
+
+    def _end_without(self, cost: float, start: int, back: _Back) -> None:
+        """Go to the end of the region without another FPDU."""
+        limit = self._region.limit
+        cost += self._region.marker_contradictions(start, limit)
+        then: _Node = "at" if self._beyond.ends_at_known_fpdu else "done"
+        self._pass_over(cost, start, limit, then, back)
 
     def _go_on(self, cost: float, at: int, back: _Back) -> None:
         """Read the FPDU at a place to which a path leads."""
@@ -252,26 +280,25 @@ class _Search:
             self._push(cost, "at", edge.end, step)
             return
         wrong = Step("wrong length", edge, by_length), back
-        nested = self._places.nested(at, edge.end)
         chance = region.coincidence(edge)
         # A length that leads to a good FPDU, and over no proven one, is right.  Otherwise the CRC
         # must show where the FPDU ends, which is expensive.
-        is_right = chance >= weights.CRC and not nested
+        is_right = chance >= weights.CRC and not self._places.holds_proven(at, edge.end)
         if not is_right and self._ends_elsewhere(cost, edge, wrong):
             return
         edge_cost = edge.cost
         if by_length and edge.verdict == "bad" and _is_damaged_near(back):
             edge_cost -= weights.DAMAGED - weights.BURST
-        self._push(cost + edge_cost + nested, "at", edge.end, step)
+        self._pass_over(cost + edge_cost, at, edge.end, "at", step)
         self._push(cost + weights.WRONG_LENGTH + chance, "wrong length", at, wrong)
 
     def _ends_elsewhere(self, cost: float, edge: Edge, wrong: _Back) -> bool:
         """Go on where the CRC shows another end of an FPDU; return whether it shows one."""
-        region, at, limit = self._region, edge.start, self._region.limit
+        region, start, limit = self._region, edge.start, self._region.limit
         if not region.crc:
             return False
-        ends = TrueEnd(region, at)
-        for block in self._places.blocks(ends.checked, min(limit, at + FRAMING_WINDOW)):
+        ends = TrueEnd(region, start)
+        for block in self._places.blocks(ends.checked, min(limit, start + FRAMING_WINDOW)):
             if (end := ends.first(block)) is not None:
                 self._push(cost, "at", end, wrong)
                 return True
@@ -282,15 +309,14 @@ class _Search:
 
     def _end_within(self, cost: float, edge: Edge, by_length: bool, back: _Back) -> None:
         """Take an FPDU that goes on after the region, or that has lost its length."""
-        region, places = self._region, self._places
-        at, limit = edge.start, region.limit
+        region, at, limit = self._region, edge.start, self._region.limit
         if edge.end is None and region.stretch.captured_until(at, min(at + 2 * WORD, limit)) < min(
             at + WORD + HEADER_LENGTH, limit
         ):
             # The snap length cut off its ULPDU_Length.
             lost = Step("lost", edge, by_length), back
             passed = _passed(region.captured_octets(at, limit))
-            self._push(cost + places.nested(at, limit) + passed, "done", limit, lost)
+            self._pass_over(cost + passed, at, limit, "done", lost)
             self._jump(cost, at, at + 1, lost)
             return
         wrong = Step("wrong length", edge, by_length), back
@@ -300,8 +326,8 @@ class _Search:
         is_senseless = edge.end is not None and not edge.makes_sense
         if not beyond.ends_at_known_fpdu:
             part: float = weights.SENSELESS + weights.DAMAGED if is_senseless else 0
-            part += edge.cost + places.nested(at, limit)
-            self._push(cost + part, "done", limit, (Step("part", edge, by_length), back))
+            last = Step("part", edge, by_length), back
+            self._pass_over(cost + part + edge.cost, at, limit, "done", last)
         if edge.end is not None:
             price: float = weights.WRONG_LENGTH
             if not is_senseless:
@@ -314,7 +340,7 @@ class _Search:
         passed = _passed(limit - at)
         if not self._beyond.ends_at_known_fpdu:
             passed = 0 if self._beyond.may_grow else weights.NOTHING + passed
-        self._push(cost + passed, "nothing", at, back)
+        self._end_without(cost + passed, at, back)
         self._jump(cost, at, at + fpdu_length(0), back, may_lack_evidence=True)
 
     def _jump(
@@ -364,8 +390,8 @@ def _passed(octets: int) -> float:
 
 
 def _bits_to_believe(octets: int) -> float:
-    """Return the bits that prove an FPDU found after so many octets: each word of them might have
-    looked like one by chance."""
+    """Return the bits that prove an FPDU after so many octets.  Each word of these may look like an
+    FPDU by chance."""
     return min(weights.PROOF, weights.MARGIN + log2(octets / WORD + 1))
 
 
