@@ -77,7 +77,7 @@ def test_port_of_vxlan(tmp_path: Path) -> None:
 
 def test_link_types_are_named_and_listed() -> None:
     """Each link type that can be read has a name, except two of raw IP. The document lists all."""
-    page = (ROOT / "docs" / "limits.md").read_text().partition("## What is bounded")[0]
+    page = (ROOT / "docs" / "limits.md").read_text().partition("## Limits that users set")[0]
     rows = re.findall(r"^\| (`.*?) \| ([\d, alsond()]+) \|", page, re.MULTILINE)
     listed = dict(
         pair
