@@ -18,7 +18,7 @@ from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.shown import counted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
-__all__ = ["ENHANCED_FIELDS", "EnhancedField", "_Enhanceable"]
+__all__ = ["ENHANCED_FIELDS", "EnhancedField", "_ConnectionSetup"]
 
 
 class FlagField(BitField):
@@ -35,8 +35,8 @@ class FlagField(BitField):
         return f"RTR by zero-length {kind.value.capitalize()}"
 
 
-class _Enhanceable(_Layer):
-    """The base class of layers that may have enhanced data (RFC 6581 9).
+class _ConnectionSetup(_Layer):
+    """The base class of messages that set up a connection, perhaps with enhanced data (RFC 6581 9).
 
     Each has a method ``announces_enhanced``: whether its other fields say that there are some.
     """
@@ -66,7 +66,7 @@ class EnhancedField(OffWire):
 
 
 ENHANCED_FIELDS: Final = [
-    ConditionalField(field, _Enhanceable.has_enhanced)
+    ConditionalField(field, _ConnectionSetup.has_enhanced)
     for field in (
         FlagField("a", 0, 1),
         FlagField("b", 0, 1),

@@ -7,7 +7,6 @@ from typing import Any
 
 from scapy.fields import ConditionalField, Field, RawVal, ShortField, StrFixedLenField
 
-from scapy_mpa.wire.crc import crc_field
 from scapy_mpa.wire.forced import dialect_named
 
 
@@ -108,10 +107,8 @@ class CRC32cField(_NoOctets, Field):
     def any2i(self, pkt: Any, x: Any) -> Any:
         return int.from_bytes(x, "little") if isinstance(x, bytes) and len(x) == self.sz else x
 
-    def octets(self, pkt: Any, x: Any, covered: bytes = b"") -> bytes:
-        """Return the octets on the wire for the value ``x``; None: the CRC of ``covered``."""
-        if x is None:
-            return crc_field(covered)
+    def octets(self, pkt: Any, x: Any) -> bytes:
+        """Return the octets on the wire for the value ``x``."""
         if isinstance(x, (bytes, RawVal)):
             return bytes(x)
         octets: bytes = Field.addfield(self, pkt, b"", x)

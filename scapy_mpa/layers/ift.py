@@ -25,7 +25,7 @@ from scapy.fields import (
 from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import _Carrier
 from scapy_mpa.layers.fields import CRC32cField, NoteField, OffWire
-from scapy_mpa.wire.crc import CRC_LENGTH, crc_is_good
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field, crc_is_good
 from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_frame import (
@@ -38,6 +38,12 @@ from scapy_mpa.wire.ift_frame import (
 from scapy_mpa.wire.ift_indication import FLAGS, INDICATION_LENGTH, MAGIC, RESERVED_LENGTH, VERSION
 
 _SIZE = 2
+
+
+def _crc_octets(layer: _Layer, name: str, covered: bytes) -> bytes:
+    """Return the octets of a CRC field: those of the given value, else the CRC of ``covered``."""
+    value = getattr(layer, name)
+    return crc_field(covered) if value is None else layer.get_field(name).octets(layer, value)
 
 
 class IFTAdaptionIndication(_Layer):
@@ -91,7 +97,7 @@ class IFTAdaptionIndication(_Layer):
         return f"{self.name} phase {self.ph} {flags} VTag {int(self.vtag):#06x}"
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
-        return pkt + self.get_field("crc").octets(self, self.crc, pkt) + pay
+        return pkt + _crc_octets(self, "crc", pkt) + pay
 
     def do_dissect(self, s: bytes) -> bytes:
         rest = super().do_dissect(s)
@@ -205,8 +211,7 @@ class IFTFrame(_Carrier):
     def _crc(self, which: str, name: str, covered: bytes) -> bytes:
         if which not in _which_crcs(self.crcs):
             return b""
-        octets: bytes = self.get_field(name).octets(self, getattr(self, name), covered)
-        return octets
+        return _crc_octets(self, name, covered)
 
     # Dissecting
 

@@ -29,7 +29,7 @@ from scapy.fields import (
 from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
 
-from scapy_mpa.layers.enhanced import ENHANCED_FIELDS, EnhancedField, _Enhanceable
+from scapy_mpa.layers.enhanced import ENHANCED_FIELDS, EnhancedField, _ConnectionSetup
 from scapy_mpa.layers.fields import DialectField, KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
@@ -60,7 +60,7 @@ def _private_data_length(pkt: _Startup) -> int:
     return length - ENHANCED_LENGTH if pkt.has_enhanced() else length
 
 
-class _Startup(_Enhanceable):
+class _Startup(_ConnectionSetup):
     """The base class of startup frames."""
 
     shortest = STARTUP_HEADER_LENGTH

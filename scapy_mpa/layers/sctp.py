@@ -25,7 +25,7 @@ from scapy.fields import Field as ScapyField
 from scapy.fields import ShortEnumField, ShortField, StrField
 
 from scapy_mpa.layers.ddp import _Carrier
-from scapy_mpa.layers.enhanced import ENHANCED_FIELDS, EnhancedField, _Enhanceable
+from scapy_mpa.layers.enhanced import ENHANCED_FIELDS, EnhancedField, _ConnectionSetup
 from scapy_mpa.layers.fields import DialectField, NoteField, OffWire
 from scapy_mpa.wire.sctp_ddp import (
     DDP_SSN_LENGTH,
@@ -55,7 +55,7 @@ class DDPSegmentChunk(_Carrier):
         return f"{self.name} {self.sprintf('ddp_ssn=%ddp_ssn%')}"
 
 
-class DDPStreamSessionControl(_Enhanceable):
+class DDPStreamSessionControl(_ConnectionSetup):
     """A DDP Stream Session Control message, PPID 17 (RFC 5043 5.2.3, RFC 6581 7).
 
     =============  ============================================================

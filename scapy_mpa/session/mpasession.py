@@ -190,7 +190,7 @@ class Recovery:
         clock.newest = number
         segment = self._decoder.segment(frame)
         if segment is None:
-            return self._of_packet(*self._sctp.pop(), frame) if self._sctp else ([], True)
+            return self._receive_sctp(*self._sctp.pop(), frame) if self._sctp else ([], True)
         flows = self._flows
         flow, seq, ack, flags, octets, length, number, time_ns, network = segment
         direction = flows.directions.get(flow)
@@ -217,7 +217,7 @@ class Recovery:
             self.packets.last.pop(flow, None)
         return packets, not carries_mpa
 
-    def _of_packet(
+    def _receive_sctp(
         self, packet: SctpPacket, events: list[Event], frame: Frame
     ) -> tuple[list[Packet], bool]:
         """Return the same as :meth:`receive` for an SCTP packet."""

@@ -183,7 +183,7 @@ class Packets:
         except NotFollowedError:
             return None
         flags = int(tcp.flags) & 0xFF
-        packet = _with(
+        packet = _packet_with(
             reframer.frame(
                 *(frame.number, frame.time_ns, tcp.seq, tcp.ack, flags, event.octets), length=length
             ),
@@ -196,7 +196,7 @@ class Packets:
     def _on_sctp(self, event: OnSctp, frame: Frame) -> Packet:
         """Put a user message on the lower layers of the frame that completed it."""
         chunk = _chunk_of(event)
-        packet = _with(frame, SCTP)
+        packet = _packet_with(frame, SCTP)
         sctp = packet.getlayer(SCTP)
         if sctp is None:
             return chunk
@@ -208,7 +208,7 @@ class Packets:
 
 def _lower_layers(frame: Frame) -> Packet:
     """Return the layers of a frame below MPA, without lengths and checksums."""
-    packet = _with(frame, TCP)
+    packet = _packet_with(frame, TCP)
     tcp = packet.getlayer(TCP)
     if tcp is not None:
         _strip(tcp)
@@ -217,7 +217,7 @@ def _lower_layers(frame: Frame) -> Packet:
     return packet
 
 
-def _with(frame: Frame, transport: type[Packet]) -> Packet:
+def _packet_with(frame: Frame, transport: type[Packet]) -> Packet:
     """Return the packet of a frame that has a segment or an SCTP packet.
 
     If Scapy finds none, the headers around the innermost IP packet are left out.
