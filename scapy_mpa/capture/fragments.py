@@ -64,12 +64,17 @@ class Fragments:
     """Takes fragments, returns packets.
 
     Overlapping fragments make a receiver drop the packet (RFC 5722 4), and so they do here.  An
-    equal copy of a fragment does not.
+    equal copy of a fragment does not.  A copy of the last fragment gives the packet again, as a
+    copy of a frame with a whole packet does.
     """
 
     def __init__(self) -> None:
         self._packets: dict[bytes, _Pieces] = {}
         self._octets = 0
+        self._last: tuple[bytes, int, bytes] | None = None
+        """The fragment that completed the latest packet: key, offset, octets."""
+        self._whole = b""
+        """The frame with that packet."""
 
     def take(self, frame: Frame, headers: Headers) -> tuple[Frame, int] | None:
         """Take the fragment of a frame.
@@ -86,11 +91,13 @@ class Fragments:
             raise headers.wrong("IP fragment", "cut")
         if end > _LARGEST or (fragment.has_more and (size % 8 or not size)):
             raise headers.wrong("IP fragment", "damaged")
-        key = headers.network + fragment.identity
+        key, octets = headers.network + fragment.identity, _octets_of((frame, headers))
+        if key not in self._packets and (key, offset, octets) == self._last:
+            return _with_octets(frame, self._whole), 1
         packet = self._packet(key, frame.time_ns)
         known = packet.pieces.get(offset)
         packet.frames += 1
-        if known is not None and _octets_of(known) == _octets_of((frame, headers)):
+        if known is not None and _octets_of(known) == octets:
             return None
         if packet.is_refused or packet.overlaps(offset, end, is_last=not fragment.has_more):
             packet.is_refused = True
@@ -107,7 +114,8 @@ class Fragments:
             packet.total = end
         if packet.octets == packet.total:
             self._remove(key)
-            return _whole(packet, frame), packet.frames
+            self._last, self._whole = (key, offset, octets), _whole(packet)
+            return _with_octets(frame, self._whole), packet.frames
         return None
 
     def _packet(self, key: bytes, time_ns: int) -> _Pieces:
@@ -130,8 +138,12 @@ def _octets_of(piece: tuple[Frame, Headers]) -> bytes:
     return frame.octets[headers.at : headers.captured_end]
 
 
-def _whole(packet: _Pieces, last: Frame) -> Frame:
-    """Return a frame with a complete packet, and with the headers of the first fragment."""
+def _with_octets(frame: Frame, octets: bytes) -> Frame:
+    return frame._replace(octets=octets, original_length=len(octets))
+
+
+def _whole(packet: _Pieces) -> bytes:
+    """Return the octets of a complete packet after the headers of its first fragment."""
     first, headers = packet.pieces[0]
     assert headers.fragment is not None
     octets = bytearray(first.octets[: headers.at])
@@ -140,4 +152,4 @@ def _whole(packet: _Pieces, last: Frame) -> Frame:
     control = headers.fragment.control
     octets[control : control + 2] = bytes(2)
     headers.refit(octets)
-    return last._replace(octets=bytes(octets), original_length=len(octets))
+    return bytes(octets)

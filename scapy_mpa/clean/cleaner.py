@@ -86,8 +86,9 @@ class Cleaner:
         self._queue = Queue()
         self._orders: dict[int, Order] = {}
         """By connection number, until the last slot of the connection is written."""
-        self._ended: deque[tuple[int, int]] = deque()
-        """Ended connections: the number of the last slot at the end, and the connection number."""
+        self._ended: deque[tuple[int, int, int]] = deque()
+        """Ended connections: the number of the last slot at the end, the connection number, and the
+        number of captured octets."""
         self._past: OrderedDict[bytes, None] = OrderedDict()
         """The flows of ended connections with MPA, the oldest first.  A plain dictionary finds its
         first key only after a step for each key that was deleted before it."""
@@ -303,9 +304,9 @@ class Cleaner:
     def _end(self, order: Order, event: ConnectionEnded) -> None:
         """Note that a connection is over."""
         order.end()
-        self._ended.append((self._queue.last, event.connection.number))
+        captured = sum(half.octets for half in event.halves)
+        self._ended.append((self._queue.last, event.connection.number, captured))
         if order.rewriter.opening.is_mpa:
-            self.report.left_out += sum(half.octets for half in event.halves)
             self._remember(event.connection.flow)
 
     def _remember(self, flow: bytes) -> None:
@@ -343,9 +344,12 @@ class Cleaner:
             if order is not None and self.report.copied == copied:
                 self.report.replaced += 1
         while ended and (not slots or ended[0][0] < slots[0].number):
-            rewriter = orders.pop(ended.popleft()[1]).rewriter
+            _, number, captured = ended.popleft()
+            rewriter = orders.pop(number).rewriter
             if rewriter.opening.is_mpa:
-                self.report.left_out -= rewriter.streamed
+                # Octets may be written twice: at a limit, before they are found to be a startup
+                # frame, and then as that.
+                self.report.left_out += max(0, captured - rewriter.kept)
         written = self._out[:]
         self._out.clear()
         return written

@@ -259,7 +259,7 @@ class Order:
             half.high = half.fpdu_end = half.expected = slot.end
             half.last_slot = slot.number
             self.rewriter.report.fpdus += number
-            self.rewriter.report.left_out -= slot.length
+            self.rewriter.kept += slot.length
 
     # -- out ---------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Report:
     whole."""
     left_out: int = 0
     """Captured octets that are not in the cleaned capture.  They belong to FPDUs that are not
-    whole, or nothing was found in them.  Final when all is written."""
+    whole, or nothing was found in them.  Counted when all of a connection is written."""
     late: int = 0
     """FPDUs found after later octets of their stream had been written."""
     cleared: int = 0

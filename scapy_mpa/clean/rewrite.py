@@ -53,8 +53,8 @@ class Rewriter:
     """Readers for the headers of captured frames."""
     opening: Opening = field(init=False)
     """The startup frames of the connection."""
-    streamed: int = 0
-    """Octets written that are of no item, each counted once."""
+    kept: int = 0
+    """Captured octets that are written, and those of startup frames that others replace."""
     _halves: tuple[WrittenHalf, WrittenHalf] = field(
         default_factory=lambda: (WrittenHalf(), WrittenHalf())
     )
@@ -222,7 +222,7 @@ class Rewriter:
         seq = half.seq + begin - half.end
         if not is_copied:
             self._send_anew(slot, ACK | PSH, octets, seq, end - begin)
-        self.streamed += max(0, begin + len(octets) - max(begin, half.end))
+        self.kept += max(0, begin + len(octets) - max(begin, half.end))
         if end > half.end:
             half.advance(end, seq + end - begin)
             if self._is_open:
@@ -235,7 +235,7 @@ class Rewriter:
         if item.is_written:
             return
         item.is_written = True
-        self.report.left_out -= item.captured
+        self.kept += item.captured
         remarks = self._prepare(item, slot)
         if remarks is None:
             return

@@ -310,6 +310,16 @@ def test_fpdus_that_are_found_after_their_frames_were_copied() -> None:
     assert (report.left, report.fpdus, report.left_out) == (4, 1, 0)
 
 
+def test_octets_that_are_written_twice() -> None:
+    """A Reply is copied because of a limit, and written again when its Request comes."""
+    conversation = Conversation()
+    conversation.startup()
+    sent = conversation.segments()
+    request = next(at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID Req"))
+    sent.insert(request + 2, sent.pop(request))
+    assert clean(conversation.frames(sent), Limits(octets_in_total=500)).report.left_out == 0
+
+
 def test_connections_that_ended_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where ports were used again, their last use counts."""
     monkeypatch.setattr(cleaner_module, "_PAST_FLOWS", 4)
