@@ -46,15 +46,12 @@ DOCUMENT: Final = "draft-williams-iwarp-ift-01"
 """The name under which the draft is cited."""
 
 
-class Problem(NamedTuple):
-    """A fault of an indication, or of two indications together."""
+def fault(text: str, clause: str) -> str:
+    """Return a fault in words.
 
-    text: str
-    clause: str
-    """Section of the draft, such as ``4.2``."""
-
-    def __str__(self) -> str:
-        return f"{self.text} ({DOCUMENT} {self.clause})"
+    :param clause: section of the draft that is broken, such as ``4.2``.
+    """
+    return f"{text} ({DOCUMENT} {clause})"
 
 
 class AdaptionIndication(NamedTuple):
@@ -99,22 +96,22 @@ class AdaptionIndication(NamedTuple):
         """Return whether the CRC is that of the octets before it."""
         return self.crc is None or self.crc == _crc_of(build_indication(self))
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[str]:
         """Return the reasons why a receiver must not go on; empty if it may (4.2).
 
         A version above 1 is allowed if the BC version is not above 1.  Reserved bits are ignored.
         """
         found = []
         if self.magic != MAGIC:
-            found.append(Problem(f"the magic number is 0x{self.magic:08x}", "4.1"))
+            found.append(fault(f"the magic number is 0x{self.magic:08x}", "4.1"))
         if not self.crc_is_good():
-            found.append(Problem("the CRC of the adaption indication does not match", "4.2"))
+            found.append(fault("the CRC of the adaption indication does not match", "4.2"))
         if self.version < VERSION:
-            found.append(Problem(f"version {self.version} is not 1", "4.2"))
+            found.append(fault(f"version {self.version} is not 1", "4.2"))
         if self.bc_version > VERSION:
-            found.append(Problem(f"BC version {self.bc_version} is above 1", "4.2"))
+            found.append(fault(f"BC version {self.bc_version} is above 1", "4.2"))
         elif self.bc_version < VERSION:
-            found.append(Problem(f"BC version {self.bc_version} is not 1", "4.2"))
+            found.append(fault(f"BC version {self.bc_version} is not 1", "4.2"))
         return found
 
 

@@ -18,7 +18,7 @@ the indication expects this tag in the frames that it receives.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scapy_mpa.wire.ift_indication import AdaptionIndication, Problem
+from scapy_mpa.wire.ift_indication import AdaptionIndication, fault
 
 
 class Direction(NamedTuple):
@@ -51,18 +51,18 @@ class Agreement(NamedTuple):
     """RDMA mode, else DDP mode; None if the two sides disagree."""
     directions: tuple[Direction, Direction]
     """The frames of the first indication's sender, and of the second's."""
-    failures: tuple[Problem, ...]
+    failures: tuple[str, ...]
     """The reasons why the connection must be closed; empty if it may go on."""
 
 
-def _failures(first: AdaptionIndication, second: AdaptionIndication) -> Iterator[Problem]:
+def _failures(first: AdaptionIndication, second: AdaptionIndication) -> Iterator[str]:
     if first.ph == second.ph:
-        yield Problem(f"both sides sent phase {first.ph:d}", "4.2")
+        yield fault(f"both sides sent phase {first.ph:d}", "4.2")
     if first.r != second.r:
         text = "one side asks for RDMA mode and the other one for DDP mode"
-        yield Problem(text, "4.2")
+        yield fault(text, "4.2")
     if (first.sm and second.rm) or (second.sm and first.rm):
-        yield Problem("periodic markers are agreed on, which are not defined", "9")
+        yield fault("periodic markers are agreed on, which are not defined", "9")
 
 
 def negotiate(first: AdaptionIndication, second: AdaptionIndication) -> Agreement:

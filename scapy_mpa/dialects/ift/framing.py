@@ -36,7 +36,7 @@ from scapy_mpa.wire.ift_frame import (
     frame_pattern,
     parse_frame_header,
 )
-from scapy_mpa.wire.ift_indication import Problem
+from scapy_mpa.wire.ift_indication import fault
 from scapy_mpa.wire.ift_negotiation import Direction
 from scapy_mpa.wire.rdmap import plausible
 
@@ -270,7 +270,7 @@ class IFTFraming:
             )
         )
         for problem in problems:
-            self._wrong(start, *problem)
+            self._half.wrong(None, start, problem)
 
     def _hole_before(self, start: int, end: int) -> int | None:
         """Return where the hole began that was open when a whole frame was captured, None if none
@@ -285,27 +285,27 @@ class IFTFraming:
         del ahead[:index]
         return ahead[0][2] if end <= ahead[0][1] else None
 
-    def _problems(self, head: _Head, faults: str) -> list[Problem]:
+    def _problems(self, head: _Head, faults: str) -> list[str]:
         """Return the faults for which a receiver must not accept a frame."""
         size, _, vtag = head.header
         expected = self._agreed.vtag
         ddp = head.octets[FRAME_HEADER_LENGTH:]
         problems = []
         if "h" in faults:
-            problems.append(Problem("the header CRC does not match the frame", "5.1"))
+            problems.append(fault("the header CRC does not match the frame", "5.1"))
         if "p" in faults:
-            problems.append(Problem("the payload CRC does not match the payload", "5.1"))
+            problems.append(fault("the payload CRC does not match the payload", "5.1"))
         if vtag != expected:
             text = f"the frame has VTag 0x{vtag:04x} instead of 0x{expected:04x}"
-            problems.append(Problem(text, "4.2"))
+            problems.append(fault(text, "4.2"))
         if ddp and (length := ddp_header_length(ddp)) != size:
             text = f"header_size {size} is not the {length} octets of the DDP header"
-            problems.append(Problem(text, "5.1"))
+            problems.append(fault(text, "5.1"))
         return problems
 
     def _wrong(self, position: int, text: str, clause: str = "5.1") -> None:
         """Report an error.  The draft defines no error codes."""
-        self._half.wrong(None, position, str(Problem(text, clause)))
+        self._half.wrong(None, position, fault(text, clause))
 
     def _search(self, octets: _Octets) -> None:
         """Search for a frame, and set ``_at`` to it, or to where the search goes on."""

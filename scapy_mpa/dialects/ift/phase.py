@@ -19,7 +19,7 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.transitions import enter_other
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.ift_indication import Problem
+from scapy_mpa.wire.ift_indication import fault
 from scapy_mpa.wire.ift_negotiation import negotiate
 
 
@@ -94,7 +94,7 @@ class IFTPhase:
             if agreement is not None and event is self._unreported[-1]:
                 problems += agreement.failures
             for problem in problems:
-                half.wrong(None, found.position, str(problem))
+                half.wrong(None, found.position, problem)
         self._unreported = []
         if agreement is None or first is None or second is None:
             return
@@ -112,8 +112,8 @@ class IFTPhase:
         half = self._halves[answer is second]
         received = self._received[half.direction]
         if received is not None and unwrap(received, request.end) < request.end:
-            problem = Problem("phase 1 was sent before phase 0 was received", "4.2")
-            half.wrong(None, answer.position, str(problem))
+            problem = fault("phase 1 was sent before phase 0 was received", "4.2")
+            half.wrong(None, answer.position, problem)
 
     def conclude(self, how: str | None) -> None:
         """Report an indication without an answer, at the end of the connection.
@@ -125,11 +125,11 @@ class IFTPhase:
             if found is None or self._seen[peer.direction] is not None:
                 continue
             if (position := _begins_otherwise(peer)) is not None:
-                problem = Problem("no adaption indication answers the one of the peer", "4.2")
-                peer.wrong(None, position, str(problem))
+                problem = fault("no adaption indication answers the one of the peer", "4.2")
+                peer.wrong(None, position, problem)
             elif how and not found.indication.ph and is_whole(half) and is_whole(peer):
-                problem = Problem(f"the connection was {how} before phase 0 was answered", "4.2")
-                half.wrong(None, found.end, str(problem))
+                problem = fault(f"the connection was {how} before phase 0 was answered", "4.2")
+                half.wrong(None, found.end, problem)
 
 
 def _begins_otherwise(half: HalfConnection) -> int | None:
