@@ -142,7 +142,7 @@ class Order:
         octets = event.octets
         # ``lacking`` octets were cut by a snap length.
         length = event.startup.length - event.lacking
-        known = readable_startup(event.startup, octets, event.dialect)
+        known = readable_startup(event.startup, event.dialect)
         item = Item(
             Kind.STARTUP,
             self.rewriter.identity.number,

@@ -7,17 +7,11 @@ frames are written as RFC 5044 and RFC 6581 define them.
 
 from __future__ import annotations
 
-from typing import Final
-
 from scapy_mpa.stream.events import FPDURecovered, FPDUWithoutCRC
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.dialect import OSC_REVISIONS, TRAITS, Dialect, extension_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, pad_length, strip_markers
-from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH, StartupFrame
-
-_FLAGS_AT: Final = 16
-_REVISION_AT: Final = 17
-_M: Final = 0x80
+from scapy_mpa.wire.startup import StartupFrame, build_startup
 
 
 def unmarked_octets(event: FPDURecovered) -> bytes:
@@ -60,16 +54,13 @@ def readable_revision(revision: int) -> int:
     return TRAITS[Dialect.RFC5044].revision if extension_length(revision) else revision
 
 
-def readable_startup(startup: StartupFrame, octets: bytes, dialect: Dialect | None) -> bytes:
-    """Return a startup frame with M 0 and without an extension; all else stays.
+def readable_startup(startup: StartupFrame, dialect: Dialect | None) -> bytes:
+    """Return the octets of a startup frame with M 0 and without an extension; all else stays.
 
     A Reply of osc has a higher revision than its Request.  It is written with that of the Request.
 
-    :param octets: the captured startup frame.
     :param dialect: its dialect.
     """
-    header = bytearray(octets[:STARTUP_HEADER_LENGTH])
-    header[_FLAGS_AT] &= ~_M
     is_osc = dialect is Dialect.OSC
-    header[_REVISION_AT] = OSC_REVISIONS[0] if is_osc else readable_revision(startup.revision)
-    return bytes(header) + octets[STARTUP_HEADER_LENGTH + len(startup.extension) :]
+    revision = OSC_REVISIONS[0] if is_osc else readable_revision(startup.revision)
+    return build_startup(startup._replace(markers=False, revision=revision, extension=b""))

@@ -17,7 +17,8 @@ from scapy_mpa.records.rdmap import fields_of
 from scapy_mpa.records.tables import (
     CAPTURE,
     CAPTURE_END,
-    CONTROL,
+    DEPTHS,
+    FUNCTION,
     INDICATION,
     NEGOTIATED,
     OBJECTS,
@@ -210,8 +211,12 @@ def _frame(event: IFTFrameRecovered, clock: Clock) -> Record:
 
 
 def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
-    control = values_of(CONTROL, event.control)
-    return {"tsn": event.seq, **control, **carried_by(event.frames, clock)}
+    return {
+        "tsn": event.seq,
+        **values_of(FUNCTION, event.control),
+        **values_of(DEPTHS, event.control.startup),
+        **carried_by(event.frames, clock),
+    }
 
 
 def _ddp_segment(event: DDPSegmentRecovered, clock: Clock) -> Record:

@@ -33,10 +33,11 @@ _DDP_HEADER: Final = (
 )
 _FRAMES: Final = "frames:number[] captured:moment? captured_from:moment?"
 _SEGMENT: Final = f"{_DDP_HEADER} payload_length:number? header:header? terminate:terminate?"
-_DEPTHS: Final = "private_data:hex ird:number? ord:number? control_flags:text?"
+DEPTHS: Final = "private_data:hex ird:number? ord:number? control_flags:text?"
+"""The fields of Private Data with enhanced data."""
 STARTUP: Final = (
     "kind:kind revision:octet markers:flag crc:flag rejected:flag enhanced:flag pd_length:number "
-    f"{_DEPTHS} dialect:dialect? s:flag reserved:octet extension:hex?"
+    f"{DEPTHS} dialect:dialect? s:flag reserved:octet extension:hex?"
 )
 """The fields of a startup frame."""
 TIMING: Final = (
@@ -59,9 +60,8 @@ INDICATION: Final = (
     "sm:flag rm:flag reserved_flags:number vtag:number marker_interval:number reserved:hex"
 )
 """The fields of an adaption indication."""
-_FUNCTION: Final = "ddp_ssn:number function_code:number function:text enhanced:flag"
-CONTROL: Final = f"{_FUNCTION} {_DEPTHS}"
-"""The fields of a DDP Stream Session Control message."""
+FUNCTION: Final = "ddp_ssn:number function_code:number function:text enhanced:flag"
+"""The fields of a DDP Stream Session Control message, before its Private Data."""
 
 OBJECTS: Final = {
     "moment": "frame:number time:seconds?",
@@ -115,7 +115,7 @@ RECORDS: Final = {
         f"placed:text {_FRAMES} {_SEGMENT}"
     ),
     "session_control": (
-        f"{_COMMON} stream:number tsn:word {_FUNCTION} pd_length:number {_DEPTHS} unordered:flag "
+        f"{_COMMON} stream:number tsn:word {FUNCTION} pd_length:number {DEPTHS} unordered:flag "
         f"out_of_order:flag {_FRAMES} dialect:dialect"
     ),
     "ddp_segment": (

@@ -92,26 +92,6 @@ class SessionControl(NamedTuple):
         return self.function_code in ENHANCED_FUNCTIONS and len(self.data) >= ENHANCED_LENGTH
 
     @property
-    def private_data(self) -> bytes:
-        """The octets of the ULP: the Private Data field after any enhanced data."""
-        return self.data[ENHANCED_LENGTH:] if self.enhanced else self.data
-
-    @property
-    def ird(self) -> int | None:
-        """Inbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
-        return self.startup.ird
-
-    @property
-    def ord(self) -> int | None:
-        """Outbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
-        return self.startup.ord
-
-    @property
-    def control_flags(self) -> str | None:
-        """The letters of the control flags that are set, such as ``"ACD"`` (RFC 6581 9.2)."""
-        return self.startup.control_flags
-
-    @property
     def startup(self) -> StartupFrame:
         """The equivalent MPA startup frame (RFC 6581 7), with its enhanced data."""
         enhanced = self.enhanced

@@ -92,8 +92,9 @@ def test_segment_and_codec(ddp_ssn: int, ulpdu: bytes) -> None:
 def test_control_and_codec(ddp_ssn: int, code: int, data: bytes) -> None:
     """Both read the same, enhanced data included, and what was dissected is rebuilt."""
     octets = sctp.control(ddp_ssn, code, data)
-    read, known = DDPStreamSessionControl(octets), parse_session_control(octets)
-    assert (read.ddp_ssn, read.function_code) == (known.ddp_ssn, known.function_code)
+    read, control = DDPStreamSessionControl(octets), parse_session_control(octets)
+    assert (read.ddp_ssn, read.function_code) == (control.ddp_ssn, control.function_code)
+    known = control.startup
     assert read.private_data == known.private_data
     if known.enhanced:
         flags = "".join(letter for letter in "ABCD" if getattr(read, letter.lower()))

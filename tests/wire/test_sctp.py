@@ -146,20 +146,22 @@ def test_rfc6581_7_enhanced_data(code: int) -> None:
     data = sctpstream.enhanced(8, 0x3FFF, a=1, c=1) + b"hi"
     control = SessionControl(0, code, data)
     assert control.enhanced
-    assert (control.ird, control.ord, control.control_flags) == (8, 0x3FFF, "AC")
-    assert control.private_data == b"hi"
+    startup = control.startup
+    assert (startup.ird, startup.ord, startup.control_flags) == (8, 0x3FFF, "AC")
+    assert startup.private_data == b"hi"
 
 
 @pytest.mark.parametrize("control", [SessionControl(0, 1, b"abcd"), SessionControl(0, 5, b"abc")])
 def test_no_enhanced_data(control: SessionControl) -> None:
     """The other function codes have none, and 3 octets are too few."""
-    assert (control.enhanced, control.ird, control.ord, control.control_flags) == (
+    startup = control.startup
+    assert (control.enhanced, startup.ird, startup.ord, startup.control_flags) == (
         False,
         None,
         None,
         None,
     )
-    assert control.private_data == control.data
+    assert startup.private_data == control.data
 
 
 def test_function_names() -> None:
