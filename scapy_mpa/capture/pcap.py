@@ -92,8 +92,9 @@ def pcap_windows(
 ) -> Iterator[None]:
     """Pass all records after the file header to ``take``, a window at a time.
 
-    :param take: takes a window and a place; reads all whole records from there on.  It returns
-        where the next record begins, and how many octets of it are needed, as far as is known.
+    :param take: is called with a window and a place in it.  It reads all records after that place
+        that are whole in the window.  It returns where the next record begins, and how many octets
+        of that record it needs to go on.
     :raises DamagedError: the file ends inside a record, or a length cannot be true.
     """
     size = header.record.size

@@ -112,7 +112,7 @@ class Reframer:
 
 
 def headers_of(frame: Frame, readers: Mapping[int, Reader] = READERS) -> Frame:
-    """Return a frame cut after its headers, which a :class:`Reframer` needs; it may be long.
+    """Return a frame cut after its headers: a :class:`Reframer` needs no more of it.
 
     :param readers: the readers that found its segment.
     :raises NotFollowedError: a header before TCP is not whole.

@@ -29,10 +29,11 @@ _NUMBERS: Final = re.compile(
 
 
 def rings(names: Sequence[str]) -> list[list[str]]:
-    """Return the names in groups: files that may be of one ring, in order of their first frames.
+    """Return the names in groups.  The files of a group may be of one ring.
 
-    A group takes the place of its first name.  A file is a group by itself if it is named twice,
-    also with another compression, if it is no regular file, or if it has no readable frame.
+    The files of a group are in the order of their first frames.  The groups are in the order of
+    their first names.  A file is a group by itself if it is no regular file, if no frame of it can
+    be read, or if it is named twice; with another compression it is still the same file.
     """
     often = Counter(map(_uncompressed, names))
     groups: list[list[str]] = []

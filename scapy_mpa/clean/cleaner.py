@@ -33,8 +33,8 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 
 _PAST_FLOWS: Final = 1 << 16
-"""Flows of ended connections with MPA that are remembered, at most, so that their late frames are
-left out: as many as the stream core remembers connections."""
+"""Flows of ended connections with MPA that are remembered, at most.  Their late frames are left
+out.  The stream core remembers as many connections."""
 
 _NO_NUMBER: Final = -1
 """The connection number of a segment that has no connection."""
@@ -54,9 +54,9 @@ class Cleaner:
         octets in total again.
     :param dialect: the dialect, or its name, to assume where the octets leave a choice.
     :param decapsulate: leave out tags and tunnels.
-    :param selects: returns whether a connection is written.  A segment without a connection is
-        passed with the number -1.  All other frames are left out, too.  None: all frames are
-        written.
+    :param selects: returns whether a connection is written.  It is asked for segments without a
+        connection, too: for a connection of number -1.  Frames without a segment are left out.
+        None: all frames are written.
     :param decoding: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.  Its link types are
         also written.
     """
@@ -90,8 +90,8 @@ class Cleaner:
         """Ended connections: the number of the last slot at the end, the connection number, and the
         number of captured octets."""
         self._past: OrderedDict[bytes, None] = OrderedDict()
-        """The flows of ended connections with MPA, the oldest first.  A plain dictionary finds its
-        first key only after a step for each key that was deleted before it."""
+        """The flows of ended connections with MPA, the oldest first.  In a plain dictionary, it
+        takes longer to find the first key, the more keys were deleted before it."""
         self._out: list[Written] = []
 
     @property

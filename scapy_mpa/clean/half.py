@@ -14,8 +14,8 @@ from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 _UNACKNOWLEDGED: Final = 256
-"""Ends of unacknowledged segments that are remembered, at most.  Of more, every second one is
-forgotten, and an acknowledgement of it becomes one of the end before."""
+"""Ends of unacknowledged segments that are remembered, at most.  If there are more, every second
+one is forgotten.  Who acknowledges it then acknowledges the end before it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,10 +35,11 @@ class WrittenHalf:
     and how many octets before it have their captured sequence numbers.  Adjacent segments with
     captured sequence numbers share one entry."""
     captured_ack: int | None = None
-    """The last captured acknowledgement number of the other direction; the highest one before MPA
-    is written."""
+    """The last captured acknowledgement number of the other direction.  Until MPA is written, the
+    highest one."""
     copied_end: int | None = None
-    """Sequence number after the octets that frames copied before MPA have or acknowledge."""
+    """Sequence number after all octets that copied frames contain or acknowledge.  Only frames
+    copied before MPA is written count."""
     startups: list[Item] = field(default_factory=list)
     """The last startup frames that were captured."""
     fpdus_from: int | None = None

@@ -84,10 +84,11 @@ class Order:
     _request_at: int = NEVER
     """The last Request is written in the slot of this number, or in a later one."""
     _after_startup: int = NEVER
-    """The number of the first frame that must come after startup frames, while some of these may
-    still be captured."""
+    """The number of the first frame that must be written after the startup frames.  NEVER if none
+    must wait for them, or if they are no longer waited for."""
     _waits_until: int | None = None
-    """How many segments the connection has when it stops waiting for startup frames."""
+    """The connection waits for startup frames until it has so many segments.  None before it begins
+    to wait."""
     _reset_at: int = NEVER
     """The number of the first frame with a RST."""
     is_at_rest: bool = False
@@ -343,10 +344,10 @@ class Order:
         return half.startup_end
 
     def _as_captured(self, half: _Half, item: Item, number: int) -> int:
-        """Check whether the segments of an item can be written as they were captured.
+        """Return the number of the slot in which to put an item.
 
-        Return the number of the slot in which to put the item: that of the first such segment, or
-        the given one if they cannot.
+        If the segments of the item can be written as they were captured, it is the slot of the
+        first one, else the given one.
         """
         found = [self._queue.find(each) for each in item.frames]
         slots = [each for each in found if each is not None]
@@ -383,7 +384,7 @@ class Order:
     def _flush(self, half: _Half, upto: int, *, is_over: bool) -> None:
         """Put the items before a position into slots, in the order of the stream.
 
-        :param is_over: also a FIN, although octets before it are not identified.
+        :param is_over: put a FIN there, too, even if octets before it are not identified.
         """
         pending = half.pending
         while pending and pending[0][0] < upto:

@@ -10,7 +10,8 @@ from typing import Final
 from scapy_mpa.wire.shown import counted
 
 _RUNS: Final = 64
-"""Limit of runs of frame numbers in a comment: an FPDU may have octets of more frames than fit."""
+"""Runs of frame numbers in a comment, at most.  An FPDU may have octets of more frames than a
+comment can name."""
 
 
 @dataclass(slots=True)
@@ -106,7 +107,7 @@ def comment_of(*remarks: str) -> str:
 
 
 def of_frames(numbers: Iterable[int]) -> str:
-    """Return the part of a comment that names the captured frames of a frame's octets."""
+    """Return the part of a comment that names the captured frames from which octets come."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:

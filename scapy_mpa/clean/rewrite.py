@@ -59,8 +59,8 @@ class Rewriter:
         default_factory=lambda: (WrittenHalf(), WrittenHalf())
     )
     _latest: tuple[Frame, Reframer] | None = None
-    """The headers of the frame made last, and their reframer, which most often makes the next
-    frame, too."""
+    """The headers of the frame made last, and their reframer.  Most often it makes the next frame,
+    too."""
     _is_open: bool = False
     """Whether anything of MPA was written."""
     _copies_lack_octets: bool = False
@@ -90,7 +90,7 @@ class Rewriter:
     # -- the frame of a slot -------------------------------------------------------------------
 
     def write(self, slot: Slot) -> None:
-        """Write the frame of a slot, or those parts of it that no item has."""
+        """Write the frame of a slot, or those octets of it that belong to no item."""
         half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
         is_new = False
         if slot.flags & ACK:
@@ -441,7 +441,7 @@ class Rewriter:
     def _choose_seq(self, half: WrittenHalf, before: int = 0) -> None:
         """Choose the first sequence number of a direction, unless some of it was written.
 
-        :param before: sequence numbers to leave before its first startup frame.
+        :param before: how many sequence numbers to leave free before its first startup frame.
         """
         if half.seq is not None:
             return

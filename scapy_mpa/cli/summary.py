@@ -112,7 +112,7 @@ def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown:
     """
     if as_json and (shown["timing"] or shown["top"]):
         raise click.UsageError(
-            "--timing and --top are tables and --json prints none: "
+            "--timing and --top print tables, and --json prints records: "
             "`dissect --json --type message` has the latency of each Response."
         )
     if as_json and shown["every"]:

@@ -9,7 +9,7 @@ _INDENT: Final = "    "
 
 
 def wrapped(entries: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
-    """Yield each name on a line, and below it its text in lines of ``width`` characters."""
+    """Yield lines of at most ``width`` characters: each name, and its text below it, indented."""
     for name, text in entries:
         yield name
         yield from wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)

@@ -55,8 +55,9 @@ def enhanced_fields(
     """Return the fields of enhanced data in Request and Reply.
 
     :param own: those of the Request.
-    :param peers: those of the Reply; None: as in the Request, but with IRD and ORD swapped.
-    :param rtr: the RTR indication that the Initiator sends first, None: none.
+    :param peers: those of the Reply.  If one is None, it follows from the Request: its IRD is the
+        Request's ORD, and its ORD the Request's IRD.
+    :param rtr: the RTR indication that the Initiator sends first; None: it sends none.
     """
     control_flags, ird, ord = own
     reply_flags, reply_ird, reply_ord = peers

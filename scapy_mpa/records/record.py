@@ -353,7 +353,8 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     SessionControlSeen: ("session_control", _session_control),
     DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
 }
-"""For each event the type of its record, and a function that makes the keys without attributes."""
+"""By class of event: the type of its record, and a function.  The function makes the keys that are
+no attributes of the event."""
 
 _PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     "streaming": attrgetter("octets"),
@@ -362,4 +363,4 @@ _PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     "ift_frame": frame_payload,
     "ddp_segment": ddp_payload,
 }
-"""Functions that return the octets of the ULP, by type of record."""
+"""By type of record: a function that returns the octets of the ULP in an event."""

@@ -240,11 +240,11 @@ class _Verdict(NamedTuple):
 
 
 def _judge(octets: bytes, followed: bool, by_responder: bool) -> _Verdict:
-    """Decide the layout of the four octets of ``octets``.
+    """Decide which of the two layouts four octets have.
 
-    A conforming Terminate is not read mirrored.  Its error is defined and its reserved bits are
-    zero.  So its third octet is 0, or has one of M, D and R in their places.  Only errors that a
-    Responder hardly sends are an exception (``_OF_INITIATORS``).
+    A Terminate that conforms to RFC 5040 is not read mirrored.  Its error is defined, and its
+    reserved bits are 0.  So its third octet is 0, or M, D or R is set where RFC 5040 has it.  There
+    is one exception: errors of ``_OF_INITIATORS`` that a Responder sent.
     """
     first, error_code, third, fourth = octets
     high, low = first >> 4, first & 15
