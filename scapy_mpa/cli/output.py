@@ -12,13 +12,10 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any, BinaryIO, Final, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TextIO
 
 from scapy_mpa.cli.status import complain
-
-_PIECE: Final = 1 << 20
-"""Octets of one write."""
 
 _STREAMS: Final = (("stdout", 1), ("stderr", 2))
 """Names in :mod:`sys`, and file descriptors."""
@@ -48,41 +45,33 @@ def write_text(text: bytes) -> None:
     """
     if not text:
         return
-    try:
-        octets = getattr(sys.stdout, "buffer", None)
-        if octets is None or is_terminal():
+    with output_file() as file:
+        if file is None or is_terminal():
             import click
 
             click.echo(text.decode(), color=wants_colour(), nl=False)
         else:
-            sys.stdout.flush()
-            octets.write(text)
-            octets.flush()
+            file.write(text)
+
+
+@contextlib.contextmanager
+def output_file() -> Iterator[Any]:
+    """Open standard output for octets, and flush it at the end of the block.
+
+    None in place of a file: standard output was replaced by something that takes text only.
+
+    :raises OutputError: standard output is closed, or cannot be written.
+    """
+    try:
+        sys.stdout.flush()
+        yield getattr(sys.stdout, "buffer", None)
+        sys.stdout.flush()
     except OSError as error:
         _give_up(sys.stdout)
         if error.errno == errno.EPIPE:
             raise OutputError("standard output was closed") from error
         reason = error.strerror or error
         raise OutputError(f"standard output cannot be written ({reason})") from error
-
-
-def output_file() -> BinaryIO:
-    """Return standard output as a file for octets, which are written in large pieces.
-
-    Its methods raise :class:`OutputError` if standard output is closed, or cannot be written.
-    """
-    return io.BufferedWriter(_StandardOutput(), _PIECE)
-
-
-class _StandardOutput(io.RawIOBase):
-    """Standard output without a buffer."""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, octets: Any) -> int:
-        write_text(bytes(octets))
-        return len(octets)
 
 
 def is_terminal() -> bool:
