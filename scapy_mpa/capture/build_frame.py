@@ -12,15 +12,9 @@ import struct
 from struct import Struct
 from typing import Final
 
-from scapy_mpa.capture.headers import checksum
+from scapy_mpa.capture.headers import ETHER_TYPE, IPV4, IPV6, checksum
 from scapy_mpa.capture.tcp import TCP_LENGTH, TCP_PROTOCOL, tcp_header
 from scapy_mpa.wire.errors import LocalProtocolError
-
-SCTP: Final = 132
-"""The protocol number of IP."""
-
-_ETHER_TYPES: Final = {True: 0x0800, False: 0x86DD}
-"""By whether the packet is IPv4, else IPv6."""
 
 LARGEST_DATAGRAM: Final = 0xFFFF
 """The largest value of the length field of an IP header.  IPv4 counts the whole packet (RFC 791
@@ -40,8 +34,7 @@ _DO_NOT_FRAGMENT: Final = 0x4000
 _HOPS: Final = 64
 _VLAN: Final = 0x8100
 
-_uint16: Final = Struct(">H")
-_tag: Final = Struct(">HH")
+_uint16: Final = Struct(">H").pack
 
 
 class FrameBuilder:
@@ -64,11 +57,11 @@ class FrameBuilder:
         if len(addresses[0]) != len(addresses[1]):
             raise LocalProtocolError("both addresses must be IPv4, or both IPv6")
         self._is_ipv4 = len(addresses[0]) == 4
-        tag = b"" if vlan is None else _tag.pack(_VLAN, vlan)
-        ether_type = _ETHER_TYPES[self._is_ipv4]
-        self._link = macs[1] + macs[0] + tag + _uint16.pack(ether_type)
+        tag = b"" if vlan is None else _uint16(_VLAN) + _uint16(vlan)
+        ether_type = (IPV4 if self._is_ipv4 else IPV6) - ETHER_TYPE
+        self._link = macs[1] + macs[0] + tag + _uint16(ether_type)
         self._ip = b"".join(addresses)
-        self._flow = self._ip + _uint16.pack(ports[0]) + _uint16.pack(ports[1])
+        self._flow = self._ip + b"".join(map(_uint16, ports))
         ip = _IPV4_LENGTH if self._is_ipv4 else _IPV6.size + len(self._ip)
         self.header_length = len(self._link) + ip + TCP_LENGTH
         """Octets of all headers of a frame without TCP options."""

@@ -13,14 +13,14 @@ Lengths = dict[int, tuple[str, int]]
 """By option code: the name of the option, and the octets of its value."""
 
 _END_OF_OPTIONS: Final = 0
-_NAME: Final = 2
-_TIMESTAMP_RESOLUTION: Final = 9
+NAME: Final = 2
+TIMESTAMP_RESOLUTION: Final = 9
 _FCS_LENGTH: Final = 13
-_TIMESTAMP_OFFSET: Final = 14
+TIMESTAMP_OFFSET: Final = 14
 _LENGTHS: Final[Lengths] = {
-    _TIMESTAMP_RESOLUTION: ("if_tsresol", 1),
+    TIMESTAMP_RESOLUTION: ("if_tsresol", 1),
     _FCS_LENGTH: ("if_fcslen", 1),
-    _TIMESTAMP_OFFSET: ("if_tsoffset", 8),
+    TIMESTAMP_OFFSET: ("if_tsoffset", 8),
 }
 
 _POWER_OF_TWO: Final = 0x80
@@ -67,9 +67,9 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
         raise DamagedError("an interface description is too short", where)
     link_type, snap_length = unpack_from(order + "H2xI", octets)
     found, fault = good_options(octets[_DESCRIPTION_LENGTH:], order, _LENGTHS)
-    numerator, denominator = _resolution(found.get(_TIMESTAMP_RESOLUTION, _MICROSECONDS)[0])
-    (seconds,) = unpack(order + "q", found.get(_TIMESTAMP_OFFSET, bytes(8)))
-    name = found.get(_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
+    numerator, denominator = _resolution(found.get(TIMESTAMP_RESOLUTION, _MICROSECONDS)[0])
+    (seconds,) = unpack(order + "q", found.get(TIMESTAMP_OFFSET, bytes(8)))
+    name = found.get(NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
     return Interface(
         link_type,
         snap_length,

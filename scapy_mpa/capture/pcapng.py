@@ -27,11 +27,11 @@ fills memory."""
 _MAXIMUM_BLOCK: Final = MAXIMUM_CAPTURED + (1 << 20)
 """Octets of a block that is read whole, at most: the largest frame, with room for options."""
 
-_SECTION_HEADER: Final = 0x0A0D0D0A
-_INTERFACE_DESCRIPTION: Final = 1
+SECTION_HEADER: Final = 0x0A0D0D0A
+INTERFACE_DESCRIPTION: Final = 1
 _PACKET: Final = 2
 _SIMPLE_PACKET: Final = 3
-_ENHANCED_PACKET: Final = 6
+ENHANCED_PACKET: Final = 6
 
 _HEAD: Final = 8
 """Octets of block type and length, before a block's body."""
@@ -60,7 +60,7 @@ class _Order:
         self.section = Struct(name + "12xHH")
         """Major and minor version."""
         self.packets = {
-            _ENHANCED_PACKET: Struct(name + "8xIIIII"),
+            ENHANCED_PACKET: Struct(name + "8xIIIII"),
             _PACKET: Struct(name + "8xH2xIIII"),
             _SIMPLE_PACKET: Struct(name + "8xI"),
         }
@@ -108,7 +108,7 @@ class _Reader:
                     return
                 self._hold(at, _SHORTEST_BLOCK)
             kind, length = order.head.unpack_from(window, at)
-            if kind == _SECTION_HEADER:
+            if kind == SECTION_HEADER:
                 at = self._hold(at, _SHORTEST_SECTION_HEADER)
                 window = source.window
                 order = self._order = self._begin_section(at)
@@ -116,7 +116,7 @@ class _Reader:
             if length < _SHORTEST_BLOCK or length & 3:
                 raise self._damaged(f"a block claims a length of {length} octets")
             is_packet = kind in order.packets
-            if is_packet or kind == _INTERFACE_DESCRIPTION:
+            if is_packet or kind == INTERFACE_DESCRIPTION:
                 if length > _MAXIMUM_BLOCK:
                     raise self._damaged(f"a block claims {length} octets, which no frame has")
                 if at + length > len(window):

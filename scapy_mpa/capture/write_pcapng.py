@@ -11,26 +11,25 @@ from struct import Struct
 from typing import BinaryIO, Final
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.pcapng import MAXIMUM_INTERFACES
+from scapy_mpa.capture.interface import NAME, TIMESTAMP_OFFSET, TIMESTAMP_RESOLUTION
+from scapy_mpa.capture.pcapng import (
+    ENHANCED_PACKET,
+    INTERFACE_DESCRIPTION,
+    MAXIMUM_INTERFACES,
+    SECTION_HEADER,
+)
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
 LATEST_SECOND: Final = ((1 << 64) - 1) // SECOND
 """The last second since the epoch that a timestamp without an offset can hold; it is in 2554."""
 
-_SECTION_HEADER: Final = 0x0A0D0D0A
-_INTERFACE_DESCRIPTION: Final = 1
-_ENHANCED_PACKET: Final = 6
-
 _BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
 _LENGTH_NOT_GIVEN: Final = -1
 
 _COMMENT: Final = 1
-_NAME: Final = 2
 _APPLICATION: Final = 4
-_TIMESTAMP_RESOLUTION: Final = 9
 _NANOSECONDS: Final = b"\x09"
-_TIMESTAMP_OFFSET: Final = 14
 _END_OF_OPTIONS: Final = bytes(4)
 _LONGEST_OPTION: Final = 0xFFFF
 
@@ -94,14 +93,14 @@ class PcapngWriter:
         if interface is None:
             interface = self._describe(link_type, name, offset)
         body = _PACKET.pack(interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(octets), original)
-        self._block(_ENHANCED_PACKET, body + _padded(octets), ((_COMMENT, comment),))
+        self._block(ENHANCED_PACKET, body + _padded(octets), ((_COMMENT, comment),))
 
     def _begin_section(self, comment: str | None = None) -> None:
         """Write a Section Header Block; interfaces of the section before are not valid in it."""
         self._interfaces.clear()
         body = _SECTION.pack(_BYTE_ORDER_MAGIC, 1, 0, _LENGTH_NOT_GIVEN)
         options = (_COMMENT, comment), (_APPLICATION, self._application)
-        self._block(_SECTION_HEADER, body, options)
+        self._block(SECTION_HEADER, body, options)
 
     def _describe(self, link_type: int, name: str | None, offset: int) -> int:
         """Write an Interface Description Block; return the interface's number.
@@ -113,12 +112,12 @@ class PcapngWriter:
         if len(self._interfaces) == MAXIMUM_INTERFACES:
             self._begin_section()
         self._block(
-            _INTERFACE_DESCRIPTION,
+            INTERFACE_DESCRIPTION,
             _INTERFACE.pack(link_type, 0, 0),
             (
-                (_NAME, name),
-                (_TIMESTAMP_RESOLUTION, _NANOSECONDS),
-                (_TIMESTAMP_OFFSET, _OFFSET.pack(offset) if offset else None),
+                (NAME, name),
+                (TIMESTAMP_RESOLUTION, _NANOSECONDS),
+                (TIMESTAMP_OFFSET, _OFFSET.pack(offset) if offset else None),
             ),
         )
         return self._interfaces.setdefault((link_type, name, offset), len(self._interfaces))
