@@ -254,14 +254,14 @@ class Region:
             is_good = edge.verdict == "good"
             bits = edge.bits if is_good or not is_again else edge.marker_bits
             if at > start and (is_good or bits >= weights.MARKER):
-                return total and total + weights.ARRIVAL
+                return total + weights.ARRIVAL if total else 0
             total += bits
             seen.add(edge.key)
             at = edge.end
             if at == self.limit:
                 # Without CRCs, to end where the octets end is no evidence.
                 arrives = self.crc or at < self.stretch.island.end
-                return total and total + weights.ARRIVAL * arrives
+                return total + weights.ARRIVAL * arrives if total else 0
             if total >= weights.PROOF or edge.verdict == "short":
                 break
         return total
