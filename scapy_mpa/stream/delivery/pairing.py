@@ -14,8 +14,7 @@ Request is unknown, and the record shows this.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
@@ -77,15 +76,9 @@ class Requests:
     is_whole: bool = True
     """True if no octets of the direction are missing after the last Request."""
     _queue: list[Request] = field(default_factory=list)
-    """Outstanding Requests, with consecutive serial numbers."""
-    _by_key: dict[Key, list[Request]] = field(default_factory=dict)
-    """The captured Requests of the queue by key, ascending."""
-    _missing: dict[int, Request] = field(default_factory=dict)
-    """Requests of the queue, if only their MSN is known: by MSN, ascending."""
+    """Outstanding Requests, with consecutive serial numbers.  The first one is not answered."""
     _next: int = 0
     """The serial number of the next Request."""
-    _low: int = 0
-    """Serial number of the first candidate."""
     _high: int = 0
     """Serial number of the last candidate; ``_next`` if that Request has not come yet."""
     _uncertain: int = 0
@@ -111,24 +104,16 @@ class Requests:
     # -- the requesting direction ----------------------------------------------------------------
 
     def add(self, *requests: Request) -> None:
-        """Take Requests.  A Request without a key is one that was not captured.
-
-        One segment may skip very many, so each Request costs few calls.
-        """
-        queue = self._queue
+        """Take Requests.  A Request without a key is one that was not captured."""
         for request in requests:
             request.serial = self._next
             self._next += 1
-            if request.key is not None:
-                self._index(request)
-            else:
-                self._missing[request.msn] = request
             if self._high == request.serial and self._hole is not None:
                 self._fit_in_hole(request, self._hole)
-        queue += requests
-        too_many = len(queue) - OUTSTANDING_REQUESTS
-        if too_many > 0:
-            end = queue[too_many - 1].serial + 1
+        self._queue += requests
+        self._mark_uncertain(*requests)
+        end = self._next - OUTSTANDING_REQUESTS
+        if end > self._low:
             self._uncertain = max(self._uncertain, end)
             self._drop_before(end, 0)
             self.may_lack_some = True
@@ -138,32 +123,23 @@ class Requests:
 
         If it is not outstanding any more, its Response was reported, or reported as missing.
         """
-        missing = self._missing.pop(request.msn, None)
-        if missing is not None:
-            request.serial = missing.serial
-            self._queue[missing.serial - self._queue[0].serial] = request
-            self._index(request)
-
-    def _index(self, request: Request) -> None:
-        """Add a Request to ``_by_key``."""
-        assert request.key is not None
-        known = self._by_key.setdefault(request.key, [])
-        known.insert(bisect_left(known, request.serial, key=_serial_of), request)
-        self._mark_uncertain(request)
+        for at, each in enumerate(self._queue):
+            if each.key is None and each.msn == request.msn:
+                request.serial = each.serial
+                self._queue[at] = request
+                self._mark_uncertain(request)
+                break
 
     def _mark_uncertain(self, *requests: Request) -> None:
         """Mark those of these Requests that an earlier, unpaired Response may have answered."""
         for request in requests:
-            if request.captured <= self._uncertain_frame:
+            if request.key is not None and request.captured <= self._uncertain_frame:
                 self._uncertain = max(self._uncertain, request.serial + 1)
 
     def give_up(self) -> None:
         """Forget the Requests: from now on, unknown Requests may be outstanding."""
-        # A dictionary does not shrink when its items are deleted one by one.
         self._queue.clear()
-        self._by_key.clear()
-        self._missing.clear()
-        self._low = self._high = self._uncertain = self._next
+        self._high = self._uncertain = self._next
         self.settle(inf)
         self.may_lack_some = True
 
@@ -283,7 +259,7 @@ class Requests:
             # Its Request Identifier is unknown.
             return [each for each in self._candidates if each.identifier is not None]
         for key in keys:
-            fits = [each for each in self._known(key) if each.serial <= self._high]
+            fits = list(self._known(key, self._high - self._low + 1))
             if fits:
                 return fits
         # A sender need not send the octets of a message in their order (RFC 5041 5.3).
@@ -292,7 +268,7 @@ class Requests:
     def _answer_overtaken(self, message: DDPMessage, keys: tuple[Key, ...]) -> None:
         """Find the Request of a Response that is out of order, if only one Request fits."""
         for key in keys:
-            known = self._by_key.get(key, ())
+            known = list(self._known(key))
             if len(known) == 1 and self._low == self._high:
                 self._pair(message, known[0])
                 return
@@ -301,12 +277,13 @@ class Requests:
 
     def _answer_if_unique(self, message: DDPMessage, keys: tuple[Key, ...]) -> None:
         """Find the Request if only one fits, while unknown Requests may be outstanding."""
-        missing = next(iter(self._missing.values()), None)
+        missing = next((each for each in self._queue if each.key is None), None)
         for key in keys:
             # Two are enough to know that it is not the only one.
             known = list(islice(self._asked_before(message.first, key), 2))
             # A Response without octets may answer a Request that is not known yet.
-            is_only = len(known) == 1 and len(self._by_key[key]) <= _LOOKED_AT and EMPTY not in keys
+            is_only = len(known) == 1 and EMPTY not in keys
+            is_only = is_only and len(list(self._known(key))) < _LOOKED_AT
             # It may answer a Request that was not captured.  It does not if that Request comes
             # after the one that fits, and no Response is missing before this one.
             is_next = message.begun and message.first.header.tagged
@@ -341,15 +318,16 @@ class Requests:
             if each.captured <= first.captured and each.begins_with(first):
                 yield each
 
-    def _known(self, key: Key) -> Iterable[Request]:
-        """Return the first few outstanding Requests with a key, ascending."""
-        return islice(self._by_key.get(key, ()), _LOOKED_AT)
+    def _known(self, key: Key, count: int | None = None) -> Iterator[Request]:
+        """Yield the first few Requests with a key among ``count`` outstanding ones, or all."""
+        first = islice(self._queue, count)
+        known = (each for each in first if each.key == key and not each.answered)
+        return islice(known, _LOOKED_AT)
 
     def _pair(self, message: DDPMessage, request: Request, serial: int = 0) -> None:
         """Pair a Response with an outstanding Request; drop the Requests before ``serial``."""
         message.request = request
         message.requested = request.answered = True
-        self._unindex(request)
         self._drop_before(max(serial, self._low), 0)
 
     def settle(self, position: float) -> None:
@@ -366,6 +344,11 @@ class Requests:
         self._out.append(self.unanswered.pop(0)[1].unanswered())
 
     # -- candidates --------------------------------------------------------------------------
+
+    @property
+    def _low(self) -> int:
+        """The serial number of the first candidate."""
+        return self._next - len(self._queue)
 
     @property
     def _candidates(self) -> list[Request]:
@@ -399,14 +382,12 @@ class Requests:
         last = self._high if has_more else fits[-1].serial
         self._drop_before(first.serial, message.first.start)
         first.answered = True
-        self._unindex(first)
         is_captured = all(each.key is not None for each in fits)
         message.requested = True if is_captured and not has_more else None
         if first.serial != last:
             self._uncertain = last + 1
         elif is_captured:
             message.request = first
-        self._low = first.serial
         self._high = min(last + 1, self._next)
         self._drop_before(first.serial + 1, 0)
         self._leftover = 0
@@ -422,25 +403,10 @@ class Requests:
             if request.serial >= serial and not request.answered:
                 break
             dropped += 1
-            if request.key is None:
-                if request.msn in self._missing:
-                    del self._missing[request.msn]
-            elif not request.answered:
-                self._unindex(request)
-                if request.serial >= self._uncertain:
-                    self.unanswered.append((position, request))
-                    if len(self.unanswered) > OUTSTANDING_REQUESTS:
-                        self._report_unanswered()
-            if serial <= request.serial:
-                serial = request.serial + 1
+            is_known = request.key is not None and not request.answered
+            if is_known and request.serial >= self._uncertain:
+                self.unanswered.append((position, request))
         del self._queue[:dropped]
-        self._low = max(self._low, serial)
         self._high = max(self._high, self._low)
-
-    def _unindex(self, request: Request) -> None:
-        """Remove a Request from ``_by_key``; mostly it is the first with its key."""
-        if request.key is not None:
-            known = self._by_key[request.key]
-            known.remove(request)
-            if not known:
-                del self._by_key[request.key]
+        while len(self.unanswered) > OUTSTANDING_REQUESTS:
+            self._report_unanswered()
