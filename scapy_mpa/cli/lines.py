@@ -100,7 +100,7 @@ class Lines:
             if type(row) is not tuple:
                 lines.append(self._line_of(row))
                 continue
-            frame, time_ns, direction, offset, shape, first, second, third, _, _, _ = row
+            frame, time_ns, direction, offset, shape, first, second, third, _, octets, _ = row
             pattern = shape.line
             if not pattern:
                 if pattern is None:
@@ -118,8 +118,12 @@ class Lines:
                 head = head_of % (frame, (time_ns - begin_ns) / SECOND, label)
             seq = (direction.origin + offset + shape.lead) & SEQUENCE_MASK
             if shape.kind == "message":
-                name = (first, second) if shape.tagged else (second >> 32, second & _WORD)
-                lines.append(pattern % (head, *name))
+                count: tuple[int, ...] = ()
+                if shape.several:
+                    first, second = octets[0][5:7]
+                    count = sum([each[4].payload for each in octets]), len(octets)
+                name, number = (first, second) if shape.tagged else (second >> 32, second & _WORD)
+                lines.append(pattern % (head, name, number, *count))
             elif shape.tagged:
                 lines.append(pattern % (head, first, second, seq))
             else:
@@ -175,6 +179,8 @@ def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
     record = pattern_of(row, clock)
     if record is None or record.get("invalidate_stag") is not None:
         return b""
+    if row[4].kind == "message" and row[4].several:
+        record |= dict.fromkeys(("captured_length", "fpdus"), "%d")
     return b"%b  " + WORDS[row[4].kind](record).encode() + b"\n"
 
 

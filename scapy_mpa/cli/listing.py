@@ -61,6 +61,7 @@ class Listing(NamedTuple):
             self._show,
             headings=not self.as_json,
             messages="message" in self.types,
+            fpdus="fpdu" in self.types,
             payload=self.payload,
             timed=self.as_json or self.order == "frame",
             **how,

@@ -17,7 +17,6 @@ from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.payload import Payloads
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
-from scapy_mpa.stream.delivery.whole import message_shape
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import (
     CARRIERS,
@@ -37,11 +36,13 @@ class Messages:
     """Takes the events of the stream core, and returns the messages that they complete.
 
     :param payload: whether messages have their octets.
+    :param fpdus: whether the rows of FPDUs are wanted, too.
     """
 
-    __slots__ = ("_budget", "_halves", "_last", "_out", "_payloads")
+    __slots__ = ("_budget", "_fpdus", "_halves", "_last", "_out", "_payloads")
 
-    def __init__(self, *, payload: bool = False) -> None:
+    def __init__(self, *, payload: bool = False, fpdus: bool = True) -> None:
+        self._fpdus = fpdus
         self._payloads = Payloads() if payload else None
         self._out: list[MessageRecovered] = []
         self._halves: dict[ConnectionId, tuple[HalfMessages, HalfMessages]] = {}
@@ -56,25 +57,33 @@ class Messages:
         found: list[Any] = []
         last: Any = None
         half: Any = None
-        for row in rows:
+        halves = set()
+        index, fpdus = 0, self._fpdus
+        while index < len(rows):
+            row = rows[index]
             if type(row) is tuple and self._payloads is None:
-                direction, shape = row[2], row[4]
+                direction = row[2]
                 if direction is not last:
                     last = direction
                     half = self._halves_of(direction.connection.identity)[direction.index]
-                if shape.message is None:
-                    shape.message = message_shape(shape) or False
-                whole = shape.message and half.is_at_rest and half.take_whole(row, shape.message)
-                if whole:
-                    found += (row, whole)
-                    continue
+                    halves.add(half)
+                if half.is_at_rest:
+                    taken = half.take_rows(rows, index, found, fpdus=fpdus)
+                    if taken > index:
+                        index = taken
+                        continue
+            index += 1
             messages = self.take(row)
             if isinstance(row, ConnectionEnded):
                 last = None
                 found += (*messages, row)
-            else:
+            elif fpdus or type(row) is not tuple:
                 found += (row, *messages)
-        return found
+            else:
+                found += messages
+        for half in halves:
+            self._weigh(half)
+        return found + self._taken_out()
 
     def take(self, event: Event | Row) -> list[MessageRecovered]:
         """Take an event, or the row of an ordinary FPDU; return the messages that are whole now or
@@ -91,11 +100,15 @@ class Messages:
                 self._payloads.keep(carrier)
             self._take_segment(segment)
         elif isinstance(event, GapFound):
-            half = self._halves_of(event.connection)[event.direction]
+            half = self._at_work(event.connection)[event.direction]
             half.gap(event)
             self._weigh(half)
         elif isinstance(event, ConnectionEnded):
             self._finish(event)
+        return self._taken_out()
+
+    def _taken_out(self) -> list[MessageRecovered]:
+        """Return the messages that were reported since the last call."""
         if not self._out:
             return []
         out = list(self._out)
@@ -104,7 +117,7 @@ class Messages:
 
     def _take_segment(self, segment: DDPSegment) -> None:
         connection, direction, frame, *_ = segment.origin
-        halves = self._halves_of(connection)
+        halves = self._at_work(connection)
         half, other = halves[direction], halves[1 - direction]
         if not segment.is_acceptable:
             # It may be a Request.  The segments after it show whether it leaves a hole.
@@ -134,10 +147,21 @@ class Messages:
         self._last = connection, halves
         return halves
 
+    def _at_work(self, connection: ConnectionId) -> _Halves:
+        """Return the two directions of a connection of which something is not ordinary."""
+        halves = self._halves_of(connection)
+        if halves[0].is_at_rest:
+            for half in halves:
+                half.is_at_rest = False
+                half.deliver_rows()
+        return halves
+
     def _finish(self, event: ConnectionEnded) -> None:
         """Report the messages that are left at the end of a connection."""
         self._last = None
         halves = self._halves.pop(event.connection, ())
+        for half in halves:
+            half.deliver_rows()
         for half, summary in zip(halves, event.halves, strict=False):
             half.flush()
             if summary.may_lack_end:

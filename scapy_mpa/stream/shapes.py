@@ -90,8 +90,8 @@ class Shape:
         self.json: Any = None
         self.first_json: Any = None
         self.message: Any = None
-        """The shape of messages in one such FPDU; False if there are none, None if that is not yet
-        known."""
+        """The shapes of messages that end with such an FPDU; False if there are none, None if that
+        is not yet known."""
 
 
 class Kind(NamedTuple):

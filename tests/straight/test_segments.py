@@ -79,12 +79,14 @@ MESSAGES = {
     "send, not its end": lambda msns: [messages.untagged_header(3, 0, msns[0], 0, False)],
     "write": lambda msns: messages.write(1, 1 << 33, b"w"),
     "write, not its end": lambda msns: [messages.tagged_header(0, 1, 0, False) + b"w"],
+    "write, its end": lambda msns: [messages.tagged_header(0, 1, 1, True) + b"e"],
+    "send, its end": lambda msns: [messages.untagged_header(3, 0, msns[0] - 1, 0, True)],
     "read": lambda msns: messages.read_request(msns[1], 5, 0, 1, 6, 0),
     "read elsewhere": lambda msns: messages.read_request(msns[1], 7, 0, 1, 6, 0),
     "answer": lambda msns: messages.read_response(5, 0, b"r"),
     "answer, from elsewhere": lambda msns: messages.read_response(7, 0, b"r"),
 }
-"""Messages of one FPDU, each made from the next MSNs on QN 0 and 1."""
+"""Messages of one FPDU, or its first or last one, each made from the next MSNs on QN 0 and 1."""
 
 
 EACH_RULE = {
@@ -97,10 +99,32 @@ EACH_RULE = {
     ],
     "after a hole that is open": [(0, "write", None), (0, "write", 5), (0, "write", None)],
     "a message in progress": [(0, "write, not its end", None), (0, "write", None)] * 2,
+    "messages of several FPDUs": [
+        *[(0, "write, not its end", None), (0, "write, its end", None)] * 2,
+        *[(0, "send, not its end", None), (0, "send, its end", None), (0, "send", None)],
+    ],
+    "another message amid one": [
+        *[(0, "write, not its end", None), (0, "send", None), (0, "write, its end", None)],
+        *[(0, "send, not its end", None), (0, "write", None), (0, "send, its end", None)],
+    ],
+    "the other direction amid one": [
+        *[(0, "write, not its end", None), (1, "send", None), (0, "write, its end", None)],
+        *[(0, "write, not its end", None), (1, "read", None), (0, "write, its end", None)],
+    ],
+    "a hole amid one": [
+        (0, "write, not its end", None),
+        (0, "send", 0),
+        (0, "write, its end", None),
+    ],
+    "an end without its beginning": [
+        (0, "send", None),
+        (0, "write, its end", 0),
+        (0, "write", None),
+    ],
     "a Response": [(1, "send", None), (0, "read", None), (1, "answer", None)],
     "a Response before its Request": [(1, "answer", None), (0, "send", None), (0, "read", None)],
 }
-"""Reasons why a message cannot be reported from its row, each with messages that show it."""
+"""Messages that are reported from rows, and reasons why others cannot be."""
 
 
 def with_each_rule(test: Any) -> Any:
@@ -139,7 +163,8 @@ def test_messages_that_follow_each_other(
     for direction, what, _ in sent:
         (ulpdu,) = MESSAGES[what](msns[direction])
         talk.say(direction, mpastream.build_stream([ulpdu])[0])
-        msns[direction][0] += 3 if "skip" in what else "send" in what and "again" not in what
+        is_next = "send" in what and not what.endswith(("again", ", its end"))
+        msns[direction][0] += 3 if "skip" in what else is_next
         msns[direction][1] += what.startswith("read")
     talk.close()
     given_up = iter([each for _, _, each in sent])

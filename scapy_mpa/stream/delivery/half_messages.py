@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import InitVar, dataclass, field
+from typing import Any
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage
-from scapy_mpa.stream.delivery.held import HELD_BY_EACH
+from scapy_mpa.stream.delivery.assembly import LISTED_PARTS, DDPMessage
+from scapy_mpa.stream.delivery.held import HELD_BY_EACH, HELD_BY_PIECE
 from scapy_mpa.stream.delivery.pairing import Hole, Requests
 from scapy_mpa.stream.delivery.responses import Responses
-from scapy_mpa.stream.delivery.segment import DDPSegment
+from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.delivery.untagged import UntaggedMessages
-from scapy_mpa.stream.delivery.whole import MessageShape
+from scapy_mpa.stream.delivery.whole import message_shapes
 from scapy_mpa.stream.events import GapFound, MessageRecovered
 from scapy_mpa.stream.ordinary import Row
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
@@ -42,11 +43,15 @@ class HalfMessages:
     """Position up to which octets were given up."""
     _tagged: TaggedMessages = field(init=False)
     _untagged: UntaggedMessages = field(init=False)
+    _parts: list[Row] = field(default_factory=list)
+    """The rows of a message in progress, if it is plain."""
+    _next_part: tuple[int, bool, int, int] = (0, False, 0, 0)
+    """What the next of these rows has: opcode, T, STag or MSN, and TO or MO."""
     held: int = 0
     """Octets of memory taken, roughly."""
     is_at_rest: bool = False
-    """True if nothing waited in either direction after the last segment not taken by
-    :meth:`take_whole`.  Then a message in one FPDU changes only the expected position and MSN."""
+    """True if nothing waits in either direction, but perhaps a message in rows.  Then plain
+    messages change only the expected position and MSN."""
 
     def __post_init__(self, out: list[MessageRecovered]) -> None:
         self._tagged = TaggedMessages(out)
@@ -67,25 +72,74 @@ class HalfMessages:
             self._untagged.settle(segment.start)
             self.responses.settle(segment.start)
 
-    def take_whole(self, row: Row, shape: MessageShape) -> Row | None:
-        """Take the next FPDU of the stream if it is a whole message; return the message's row.
+    def take_rows(self, rows: list[Any], at: int, found: list[Any], *, fpdus: bool) -> int:
+        """Take rows while each is next in the stream, and its message is plain.
 
-        None, and nothing is taken, if the FPDU or its MSN is not next, or its MO is not 0.
+        Nothing waits.  So only the position, the MSN, and the message in progress change.
+
+        :param at: where to begin in ``rows``.
+        :param found: takes each row if ``fpdus``, and after the last row of a message its own row.
+        :return: the index of the first row that was not taken.
         """
-        turns, requests, responses = self._turns, self.requests, self.responses
-        frame, time_ns, direction, at, fpdu, first, second, third, frames, octets, ack = row
-        start = turns.expected
-        if start is None or (direction.origin + at - start) & SEQUENCE_MASK:
-            return None
-        if not shape.tagged and (third or not self._untagged.take_send(second)):
-            return None
-        turns.expected = start + fpdu.size
-        requests.shown = frame
-        last = frames if isinstance(frames, int) else max(frames)
-        requests.captured = max(requests.captured, last)
+        _, _, direction, begin, *_ = rows[at]
+        turns, requests, parts, part = self._turns, self.requests, self._parts, self._next_part
+        if turns.expected is None or (direction.origin + begin - turns.expected) & SEQUENCE_MASK:
+            return at
+        end, captured, shown = begin, requests.captured, requests.shown
+        send, sends = self._untagged.next_send, 0
+        for row in rows[at:] if at else rows:
+            if type(row) is not tuple:
+                break
+            frame, time_ns, carrier, offset, shape, first, second, third, frames, _, ack = row
+            tagged, shapes = shape.tagged, shape.message
+            if shapes is None:
+                shapes = shape.message = message_shapes(shape)
+            if offset != end or carrier is not direction or not shapes:
+                break
+            if not (tagged or parts or (second == send and not third)):
+                break
+            if parts or not shape.last:
+                name, place = (first, second) if tagged else (second, third)
+                is_next = part == (shape.opcode, tagged, name, place)
+                if parts and (not is_next or len(parts) >= LISTED_PARTS):
+                    break
+                part = shape.opcode, tagged, name, place + shape.payload
+            at += 1
+            end, shown = offset + shape.size, frame
+            if frames == frame:
+                captured = frame
+            else:
+                captured = max(captured, frames if isinstance(frames, int) else max(frames))
+            if fpdus:
+                found.append(row)
+            if not shape.last:
+                # The octets are not needed any more.
+                parts.append((*row[:9], b"", ack))
+                continue
+            if not tagged:
+                send, sends = (send + 1) & SEQUENCE_MASK, sends + 1
+            of, whole, parts = shapes[bool(parts)], [*parts, row], []
+            found.append(
+                (frame, time_ns, direction, offset, of, first, second, third, frames, whole, ack)
+            )
+        self._parts, self._next_part = parts, part
+        self._untagged.note_sends(sends)
+        turns.expected += end - begin
+        requests.captured, requests.shown = captured, shown
         if direction.settled:
-            responses.settled = max(responses.settled, start)
-        return frame, time_ns, direction, at, shape, first, second, third, frames, octets, ack
+            self.responses.settled = max(self.responses.settled, turns.expected)
+        return at
+
+    def deliver_rows(self) -> None:
+        """Take the rows of a message in progress as segments: something is not ordinary."""
+        parts, self._parts = self._parts, []
+        for row in parts:
+            segment = segment_of(row)
+            assert segment is not None
+            # They were expected, and came without a hole.
+            segment.follows = True
+            self.requests.now = row[0]
+            self.take(segment)
 
     def gap(self, gap: GapFound) -> None:
         """Take note of octets that will stay missing."""
@@ -123,6 +177,7 @@ class HalfMessages:
 
     def relieve(self) -> None:
         """Free memory: report all open messages as they are now."""
+        self.deliver_rows()
         self.flush()
         self._tagged.close()
         self._untagged.close()
@@ -138,7 +193,7 @@ class HalfMessages:
 
     def weigh(self) -> None:
         """Set ``held``."""
-        waiting = len(self._turns.waiting) * HELD_BY_EACH
+        waiting = len(self._turns.waiting) * HELD_BY_EACH + len(self._parts) * HELD_BY_PIECE
         parts = self._tagged, self._untagged, self.responses, self.requests
         self.held = waiting + sum([each.held for each in parts])
 

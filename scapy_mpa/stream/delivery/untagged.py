@@ -81,19 +81,19 @@ class UntaggedMessages:
         if is_over or message.has_all_segments:
             self._close(key)
 
-    def take_send(self, number: int) -> bool:
-        """Take a Send in one segment if its MSN is next and no hole came since the last Send.
-
-        :param number: its QN, with its MSN in the lower 32 bits.
-        :return: whether it was taken.
-        """
+    @property
+    def next_send(self) -> int:
+        """The MSN of the next Send; -1 before the first one, and after a hole."""
         sends = self._queues.get(QueueNumber.SEND)
         if sends is None or sends.holes != self.holes or sends.next is None:
-            return False
-        if sends.next & SEQUENCE_MASK != number:
-            return False
-        sends.next += 1
-        return True
+            return -1
+        return sends.next & SEQUENCE_MASK
+
+    def note_sends(self, count: int) -> None:
+        """Note whole Sends with the next MSNs."""
+        sends = self._queues.get(QueueNumber.SEND)
+        if sends is not None and sends.next is not None:
+            sends.next += count
 
     def settle(self, position: int) -> None:
         """Report the incomplete messages before ``position``: no more segments of them come."""

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Messages that fit in one ordinary FPDU: the row of the FPDU also reports the message.
+"""Messages whose FPDUs are all ordinary and follow each other: their rows also report the message.
 
-Many applications send mostly such messages.  They need no assembly.
+Nearly all messages are such ones, and many applications send mostly messages of one FPDU.  They
+need no assembly.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.segment import segment_of
@@ -17,17 +18,22 @@ from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode
 
 
 class MessageShape:
-    """The common fields of messages whose FPDUs have one shape.  Writers keep their patterns here.
+    """The common fields of messages whose last FPDUs have one shape.  Writers keep their patterns
+    here.
 
-    :param fpdu: the shape of the FPDUs.
+    The row of a message is the row of its last FPDU, with such a shape, and with the rows of all
+    its FPDUs in place of the octets.
+
+    :param fpdu: the shape of the last FPDUs.
+    :param several: whether the messages have several FPDUs.
     """
 
-    __slots__ = ("first_json", "fpdu", "json", "lead", "line", "table", "tagged")
+    __slots__ = ("first_json", "json", "lead", "line", "several", "table", "tagged")
 
     kind: Final = "message"
 
-    def __init__(self, fpdu: Shape) -> None:
-        self.fpdu = fpdu
+    def __init__(self, fpdu: Shape, *, several: bool) -> None:
+        self.several = several
         self.tagged = fpdu.tagged
         self.table = fpdu.table
         self.lead = fpdu.lead
@@ -35,21 +41,24 @@ class MessageShape:
         self.json: Any = None
         self.first_json: Any = None
 
-    def event_of(self, row: Row) -> MessageRecovered:
-        """Return a row of this shape as an event."""
-        segment = segment_of((*row[:4], self.fpdu, *row[5:]))
-        assert segment is not None
-        message = DDPMessage(segment)
-        message.add(segment)
+    @staticmethod
+    def event_of(row: Row) -> MessageRecovered:
+        """Return the row of a message as an event."""
+        first, *rest = filter(None, map(segment_of, row[9]))
+        message = DDPMessage(first)
+        for segment in (first, *rest):
+            message.add(segment)
         return message.event()
 
 
-def message_shape(fpdu: Shape) -> MessageShape | None:
-    """Return the shape of messages that fit in one FPDU of this shape.
+def message_shapes(fpdu: Shape) -> tuple[MessageShape, MessageShape] | Literal[False]:
+    """Return the shapes of messages that end with an FPDU of this shape: of one, and of several.
 
-    None if there are none, or if their report needs more than the row: the fields of an RDMAP
-    header, or the Request that a Response answers.
+    False if their report needs more than the rows: the fields of an RDMAP header, or the Request
+    that a Response answers.
     """
     is_response = fpdu.opcode == Opcode.READ_RESPONSE
     is_plain = not is_response if fpdu.tagged else fpdu.opcode in SEND_OPCODES
-    return MessageShape(fpdu) if is_plain and fpdu.last and not fpdu.table.ahead else None
+    if not is_plain or fpdu.table.ahead:
+        return False
+    return MessageShape(fpdu, several=False), MessageShape(fpdu, several=True)
