@@ -218,23 +218,17 @@ class ConnectionChecks:
                 self.errors += len(proven)
                 self.found += proven
 
-    def _deliver(self, half: _Half, due: Iterator[DDPSegment]) -> None:
-        """Check the order of the segments that are due."""
-        for segment in due:
-            self._check_order(half, segment)
+    def _deliver(self, half: _Half, due: Iterator[tuple[DDPSegment, int]]) -> None:
+        """Check the order of the segments that are due, see :meth:`~.turns.Turns.due`."""
+        for segment, missing in due:
+            if missing > 0 or (not missing and not segment.has_header):
+                half.is_whole = False
+                half.order.forget()
+            if missing >= 0 and segment.has_header:
+                self._check_order(half, segment)
 
     def _check_order(self, half: _Half, segment: DDPSegment) -> None:
         """Check a segment against the segments before it."""
-        expected = half.turns.expected
-        assert expected is not None
-        if segment.start < expected:
-            return
-        if segment.start > expected or not segment.has_header:
-            half.is_whole = False
-            half.order.forget()
-        half.turns.expected = segment.end
-        if not segment.has_header:
-            return
         header, opcode = segment.header, segment.opcode
         if half.has_terminated:
             what = Violation("a message follows a Terminate", "RFC 5040 5.4")

@@ -9,7 +9,7 @@ record of a message its Delivery (RFC 5041 5.4).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from scapy_mpa.stream.delivery.assembly import LISTED_PARTS, DDPMessage
@@ -32,7 +32,7 @@ from scapy_mpa.wire.rdmap_names import Opcode
 class HalfMessages:
     """The messages of one direction."""
 
-    out: InitVar[list[MessageRecovered]]
+    out: list[MessageRecovered]
     """Takes the messages."""
     requests: Requests
     """The Requests of this direction."""
@@ -53,9 +53,9 @@ class HalfMessages:
     """True if nothing waits in either direction, but perhaps a message in rows.  Then plain
     messages change only the expected position and MSN."""
 
-    def __post_init__(self, out: list[MessageRecovered]) -> None:
-        self._tagged = TaggedMessages(out)
-        self._untagged = UntaggedMessages(out, self.requests, self.responses)
+    def __post_init__(self) -> None:
+        self._tagged = TaggedMessages(self.out)
+        self._untagged = UntaggedMessages(self.out, self.requests, self.responses)
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -201,54 +201,46 @@ class HalfMessages:
         """Note that the capture may lack segments before the first one."""
         self.requests.may_lack_some = True
         self.responses.begin_unsure()
-        self._tagged.begin_unsure()
+        self._tagged.note_hole(0)
         self._untagged.begin_unknown()
 
     # -- in the order of the stream --------------------------------------------------------------
 
-    def _deliver(self, due: Iterator[DDPSegment]) -> None:
-        """Deliver the segments that are due."""
-        for segment in due:
-            self._deliver_one(segment)
+    def _deliver(self, due: Iterator[tuple[DDPSegment, int]]) -> None:
+        """Add the segments that are due to their messages, see :meth:`~.turns.Turns.due`."""
+        for segment, missing in due:
+            if missing > 0:
+                self._note_hole_before(segment, missing)
+            if segment.has_header:
+                self._add(segment, is_late=missing < 0)
 
-    def _deliver_one(self, segment: DDPSegment) -> None:
+    def _add(self, segment: DDPSegment, *, is_late: bool) -> None:
         """Add the next segment, or a late one, to its message."""
-        turns, start = self._turns, segment.start
-        assert turns.expected is not None
-        is_late = start < turns.expected
-        if start > turns.expected:
-            self._note_hole_before(segment)
-        if segment.end > turns.expected:
-            turns.expected = segment.end
-        if not segment.has_header:
-            return
         requests = self.requests
         requests.shown = requests.now
-        if segment.captured > requests.captured:
-            requests.captured = segment.captured
+        requests.captured = max(requests.captured, segment.captured)
+        is_response = segment.opcode == Opcode.READ_RESPONSE
         if not segment.header.tagged:
             self._untagged.add(segment)
         elif is_late:
             # The segments before and after it were delivered earlier.
             message = DDPMessage(segment, begun=False)
             message.add(segment)
-            is_response = segment.opcode == Opcode.READ_RESPONSE
-            (self.responses if is_response else self._tagged).take_late(message)
-        elif segment.opcode == Opcode.READ_RESPONSE:
+            if is_response:
+                self.responses.take_late(message)
+            else:
+                self.out.append(message.event())
+        elif is_response:
             self.responses.take(segment)
         else:
             self._tagged.add(segment)
 
-    def _note_hole_before(self, segment: DDPSegment) -> None:
-        """Note the hole before a segment, and how many octets it had without Markers."""
-        assert self._turns.expected is not None
+    def _note_hole_before(self, segment: DDPSegment, octets: int) -> None:
+        """Note the hole before a segment; count its octets without Markers."""
         self._note_hole()
-        start = segment.start
-        octets = start - self._turns.expected
-        phase = segment.phase if segment.has_header else None
-        if phase is not None:
-            # Position of the first Marker at or after the beginning of the hole.
-            first = self._turns.expected + (octets - phase) % MARKER_INTERVAL
-            octets -= MARKER_LENGTH * max(0, -((first - start) // MARKER_INTERVAL))
-        self._tagged.note_hole()
+        if segment.has_header and segment.phase is not None:
+            # Octets from the beginning of the hole to the first Marker there or after.
+            first = (octets - segment.phase) % MARKER_INTERVAL
+            octets -= MARKER_LENGTH * max(0, -((first - octets) // MARKER_INTERVAL))
+        self._tagged.note_hole(octets)
         self.responses.take(Hole(octets, segment.captured if segment.has_header else 0))

@@ -40,8 +40,8 @@ class Turns:
         seq, length = gap.place
         return unwrap(seq, self.expected) + length
 
-    def take(self, segment: DDPSegment) -> Iterator[DDPSegment]:
-        """Take a segment; yield the segments that are due now, mostly this one."""
+    def take(self, segment: DDPSegment) -> Iterator[tuple[DDPSegment, int]]:
+        """Take a segment; yield the segments that are due now, mostly this one: see :meth:`due`."""
         self.place(segment)
         if segment.follows:
             self.expected = segment.start
@@ -49,11 +49,15 @@ class Turns:
         heappush(self.waiting, (segment.start, self._count, segment))
         return self.due(-1 if segment.out_of_order else segment.start)
 
-    def due(self, upto: float = inf) -> Iterator[DDPSegment]:
+    def due(self, upto: float = inf) -> Iterator[tuple[DDPSegment, int]]:
         """Yield the segments that begin by ``upto``, and those that follow without a hole.
 
-        The caller advances ``expected`` after each.
+        With each, the octets missing before it; less than 0 if it comes late.
         """
         waiting = self.waiting
         while waiting and (waiting[0][0] <= upto or waiting[0][0] == self.expected):
-            yield heappop(waiting)[2]
+            start, _, segment = heappop(waiting)
+            assert self.expected is not None
+            missing = start - self.expected
+            self.expected = max(self.expected, segment.end)
+            yield segment, missing
