@@ -8,15 +8,15 @@ which begins anywhere.  The segment with the Last flag shows where the message e
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from scapy_mpa.stream.delivery.held import HELD_BY_EACH, HELD_BY_PIECE
-from scapy_mpa.stream.delivery.request import REQUESTS, Request
+from scapy_mpa.stream.delivery.request import Request, request_of
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
 from scapy_mpa.stream.events import MessageRecovered, Part
-from scapy_mpa.wire.rdmap import parse_atomic_request, parse_read_request
-from scapy_mpa.wire.rdmap_names import Opcode
 
 LISTED_STRETCHES: Final = 64
 """Missing stretches listed of one message, at most."""
@@ -47,8 +47,6 @@ class DDPMessage:
     """The offset after the last segment added."""
     lost_after: int = 0
     """Octets of the stream that are missing after the last segment added."""
-    own_request: Request | None = None
-    """The Request that this message is, if it is whole."""
     request: Request | None = None
     """The Request that it answers, if it is a Response."""
     requested: bool | None = None
@@ -82,19 +80,8 @@ class DDPMessage:
         has_header = first.opcode in WITH_HEADER and not first.header.tagged
         return has_header and (first.cut_off > 0 or not first.is_message)
 
-    def parse_request(self) -> Request | None:
-        """Return an Untagged message as a Request, None if it is no whole Request."""
-        first = self.first
-        msn, opcode, body = first.header.msn, first.opcode, first.rdmap_header
-        if msn is None or opcode not in REQUESTS or len(body) != WITH_HEADER[opcode]:
-            return None
-        if opcode == Opcode.READ_REQUEST:
-            return Request(msn, first.origin, first.captured, read=parse_read_request(body))
-        identifier = parse_atomic_request(body).request_identifier
-        return Request(msn, first.origin, first.captured, identifier=identifier)
-
-    def add(self, segment: DDPSegment) -> int:
-        """Add a segment; return how many octets of memory more are held."""
+    def add(self, segment: DDPSegment) -> None:
+        """Add a segment."""
         at = segment.offset
         end = at + segment.length
         last = segment.header.last
@@ -107,7 +94,6 @@ class DDPMessage:
         self._first_captured = min(self._first_captured, segment.captured_from)
         self._lowest = min(self._lowest, at)
         stretches = self._stretches
-        before = self.held
         if len(self._parts) < LISTED_PARTS:
             frames = segment.frames
             brought_by = (frames,) if isinstance(frames, int) else frames
@@ -129,7 +115,6 @@ class DDPMessage:
             self._cut_off += segment.cut_off
         elif segment.length:
             self._insert(at, end, segment.cut_off)
-        return self.held - before
 
     def _insert(self, at: int, end: int, cut_off: int) -> None:
         """Add a stretch, and count its octets that were there before."""
@@ -157,67 +142,31 @@ class DDPMessage:
     # -- report ---------------------------------------------------------------------------------
 
     @property
-    def _asked_for(self) -> tuple[int, int] | None:
-        """Begin and end of the octets that the RDMA Read Request asks for, if it asks for any."""
-        request = self.request
-        if request is None or request.read is None or not request.size:
-            # The STag and TO of a message without octets mean nothing (RFC 5041 5.2).
-            return None
-        return request.read.sink_to, request.end
-
-    @property
-    def _begin(self) -> int | None:
-        """The offset at which the message begins, if known."""
+    def _bounds(self) -> tuple[int | None, int | None]:
+        """The offsets at which it begins and ends, if known: by its segments, or by its Request."""
+        request, begin, end = self.request, self._lowest, self._end
         if not self.first.header.tagged:
-            return 0
-        if self._asked_for is not None:
-            return min(self._asked_for[0], self._lowest)
-        is_empty = self.request is not None and not self.request.size
-        return self._lowest if self.begun or is_empty else None
+            return 0, end
+        if request is None:
+            return begin if self.begun else None, end
+        if not request.size:
+            # The STag and TO of a message without octets mean nothing (RFC 5041 5.2).
+            return begin, end
+        return min(request.begin, begin), request.end if end is None else end
 
     @property
-    def _expected_end(self) -> int | None:
-        """The offset at which the message ends, by its Last segment or by its Request."""
-        if self._end is None and self._asked_for is not None:
-            return self._asked_for[1]
-        return self._end
+    def _length(self) -> int | None:
+        """Octets that were sent, if known."""
+        begin, end = self._bounds
+        return None if begin is None or end is None else end - begin
 
     @property
     def has_all_segments(self) -> bool:
         """True if every segment is there, and none contradicts another."""
         if self._end is None or self._conflicts or len(self._stretches) > 1:
             return False
-        low, high = self._stretches[0] if self._stretches else (self._lowest, self._lowest)
-        return low == self._begin and high == self._end
-
-    def missing(self) -> tuple[tuple[int | None, int | None], ...]:
-        """Return the missing stretches, in the form of :class:`MessageRecovered`."""
-        found: list[tuple[int | None, int | None]] = []
-        begin = self._begin
-        end = self._expected_end
-        at = begin
-        if begin is None:
-            found.append((None, None))
-            at = self._lowest
-        for start, stop in self._stretches:
-            assert at is not None
-            if end is not None and start > end:
-                break
-            if start > at:
-                found.append((at, start - at))
-            at = max(at, stop)
-        assert at is not None
-        if end is None:
-            found.append((at, None))
-        elif at < end:
-            found.append((at, end - at))
-        return tuple(found[:LISTED_STRETCHES])
-
-    @property
-    def _length(self) -> int | None:
-        """Octets that were sent, if known."""
-        begin, end = self._begin, self._expected_end
-        return None if begin is None or end is None else end - begin
+        there = self._stretches[0] if self._stretches else (self._lowest, self._lowest)
+        return there == self._bounds
 
     @property
     def as_requested(self) -> bool | None:
@@ -227,12 +176,27 @@ class DDPMessage:
             return None
         return length == request.size
 
+    def _missing(self) -> Iterator[tuple[int | None, int | None]]:
+        """Yield the missing stretches, in the form of :class:`MessageRecovered`."""
+        begin, end = self._bounds
+        at = self._lowest if begin is None else begin
+        if begin is None:
+            yield None, None
+        for start, stop in self._stretches:
+            if end is not None and start > end:
+                break
+            if start > at:
+                yield at, start - at
+            at = max(at, stop)
+        if end is None or at < end:
+            yield at, None if end is None else end - at
+
     def event(self) -> MessageRecovered:
         """Return the message as an event."""
         header = self.first.header
         connection, direction, frame, time_ns, _ = self.completed_by
         request = self.request
-        details = self.own_request or request
+        details = request or request_of(self.first)
         whole = self.has_all_segments
         return MessageRecovered(
             connection=connection,
@@ -248,7 +212,7 @@ class DDPMessage:
             stag=header.stag,
             to=self._lowest if header.tagged else None,
             length=self._length,
-            missing=() if whole else self.missing(),
+            missing=() if whole else tuple(islice(self._missing(), LISTED_STRETCHES)),
             cut_off=self._cut_off,
             duplicates=self._duplicates,
             overlaps=self._overlaps,

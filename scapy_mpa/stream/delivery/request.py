@@ -6,12 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
+from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.rdmap import (
     ATOMIC_RESPONSE_LENGTH,
     ReadRequest,
+    parse_atomic_request,
     parse_atomic_response,
+    parse_read_request,
 )
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
@@ -45,6 +47,8 @@ class Request:
     """The header of an RDMA Read Request."""
     identifier: int | None = None
     """The Request Identifier of an Atomic Request."""
+    begin: int = 0
+    """The Tagged Offset at which an RDMA Read Response begins."""
     size: int = 0
     """Octets of the Response; 0 if the Request was not captured."""
     key: Key | None = None
@@ -54,7 +58,7 @@ class Request:
     def __post_init__(self) -> None:
         read, identifier = self.read, self.identifier
         if read is not None:
-            self.size = read.rdma_read_size
+            self.begin, self.size = read.sink_to, read.rdma_read_size
             self.key = ("read", read.sink_stag, read.sink_to) if self.size else EMPTY
         elif identifier is not None:
             self.size = ATOMIC_RESPONSE_LENGTH
@@ -63,7 +67,7 @@ class Request:
     @property
     def end(self) -> int:
         """The Tagged Offset after the last octet that an RDMA Read Request asks for."""
-        return self.size if self.read is None else self.read.sink_to + self.size
+        return self.begin + self.size
 
     def holds(self, segment: DDPSegment) -> bool:
         """True if a segment may belong to the RDMA Read Response, if that is as requested."""
@@ -72,11 +76,11 @@ class Request:
             return False
         if not self.size:
             return not segment.length and segment.header.last
-        end = segment.offset + segment.length - read.sink_to
+        end = segment.offset + segment.length
         return (
             segment.header.stag == read.sink_stag
-            and segment.offset >= read.sink_to
-            and (end == self.size if segment.header.last else end < self.size)
+            and segment.offset >= self.begin
+            and (end == self.end if segment.header.last else end < self.end)
         )
 
     def begins_with(self, first: DDPSegment) -> bool:
@@ -103,11 +107,24 @@ class Request:
         )
         if self.read is None:
             return missing
-        stag, to = self.read.sink_stag, self.read.sink_to
-        stretches = ((to, self.size),) if self.size else ()
         return missing._replace(
-            opcode=Opcode.READ_RESPONSE, qn=None, stag=stag, to=to, missing=stretches
+            opcode=Opcode.READ_RESPONSE,
+            qn=None,
+            stag=self.read.sink_stag,
+            to=self.begin,
+            missing=((self.begin, self.size),) if self.size else (),
         )
+
+
+def request_of(segment: DDPSegment) -> Request | None:
+    """Return the Request that a segment holds, None if it holds no whole one."""
+    msn, opcode, body = segment.header.msn, segment.opcode, segment.rdmap_header
+    if msn is None or opcode not in REQUESTS or len(body) != WITH_HEADER[opcode]:
+        return None
+    if opcode == Opcode.READ_REQUEST:
+        return Request(msn, segment.origin, segment.captured, read=parse_read_request(body))
+    identifier = parse_atomic_request(body).request_identifier
+    return Request(msn, segment.origin, segment.captured, identifier=identifier)
 
 
 def keys_of(first: DDPSegment) -> tuple[Key, ...]:

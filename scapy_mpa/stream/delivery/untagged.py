@@ -15,7 +15,12 @@ from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.held import HELD_BY_PIECE
 from scapy_mpa.stream.delivery.msn import FIRST_MSN, MSNSequence, Skipped
 from scapy_mpa.stream.delivery.pairing import Requests
-from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS, REQUESTS, Request
+from scapy_mpa.stream.delivery.request import (
+    OUTSTANDING_REQUESTS,
+    REQUESTS,
+    Request,
+    request_of,
+)
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
@@ -77,7 +82,9 @@ class UntaggedMessages:
             self._held_by_messages += message.held
             self._note_request(message)
             is_over = segment.opcode in WITH_HEADER and segment.is_message
-        self._held_by_messages += message.add(segment)
+        before = message.held
+        message.add(segment)
+        self._held_by_messages += message.held - before
         if is_over or message.has_all_segments:
             self._close(key)
 
@@ -160,17 +167,16 @@ class UntaggedMessages:
         """
         if message.first.opcode not in REQUESTS:
             return
-        request = message.own_request = message.parse_request()
-        if message.is_late:
-            if request is not None:
-                self._requests.add_late(request)
-            return
-        qn, msn = message.first.header.qn, message.first.header.msn
-        if request is not None:
-            self._requests.add(request)
-        elif message.lacks_header and qn == QueueNumber.READ_REQUEST and msn is not None:
+        request, (qn, msn, _) = request_of(message.first), _key_of(message.first)
+        if request is None and message.lacks_header and qn == QueueNumber.READ_REQUEST:
             # It is unknown what it asks for.
-            self._requests.add(Request(msn))
+            request = Request(msn)
+        if request is None:
+            return
+        if not message.is_late:
+            self._requests.add(request)
+        elif request.key is not None:
+            self._requests.add_late(request)
 
     def _note_skipped(self, sequence: MSNSequence, skipped: Skipped, *, is_lossless: bool) -> None:
         """Note MSNs without a captured segment.
