@@ -12,7 +12,9 @@ from scapy_mpa.stream.limits import Limits
 class Holder(Protocol):
     """An object that holds octets."""
 
-    held: int
+    @property
+    def held(self) -> int:
+        """How many."""
 
     def relieve(self) -> None:
         """Hold fewer octets, if that is possible."""
@@ -54,8 +56,10 @@ class Budget:
 
     def count(self, holder: Holder) -> None:
         """Count what a holder holds now, without making room."""
-        held = holder.held
-        self.room -= held - self._holders.get(holder, 0)
+        held, before = holder.held, self._holders.get(holder, 0)
+        if held == before:
+            return
+        self.room -= held - before
         if held:
             self._holders[holder] = held
         else:

@@ -59,10 +59,7 @@ class Checks:
             connection.halves[event.direction].is_whole = False
         elif isinstance(event, ConnectionEnded):
             return self._finish(event)
-        held = connection.held
-        connection.weigh()
-        if connection.held != held:
-            self._budget.update(connection)
+        self._budget.update(connection)
         if not connection.found:
             return [event]
         found = [event, *connection.found]
@@ -80,7 +77,6 @@ class Checks:
         for half, summary in zip(connection.halves, event.halves, strict=True):
             half.is_whole = half.is_whole and not summary.may_lack_end
         connection.finish()
-        connection.held = 0
         self._budget.count(connection)
         errors = event.errors + connection.errors
         negotiated = event.negotiated

@@ -55,34 +55,26 @@ class Messages:
         The end of a connection is the last event of the connection.
         """
         found: list[Any] = []
-        last: Any = None
-        half: Any = None
-        halves = set()
-        index, fpdus = 0, self._fpdus
-        while index < len(rows):
-            row = rows[index]
+        halves, at, fpdus = set(), 0, self._fpdus
+        while at < len(rows):
+            row, begin = rows[at], at
             if type(row) is tuple and self._payloads is None:
                 direction = row[2]
-                if direction is not last:
-                    last = direction
-                    half = self._halves_of(direction.connection.identity)[direction.index]
-                    halves.add(half)
+                half = self._halves_of(direction.connection.identity)[direction.index]
                 if half.is_at_rest:
-                    taken = half.take_rows(rows, index, found, fpdus=fpdus)
-                    if taken > index:
-                        index = taken
-                        continue
-            index += 1
-            messages = self.take(row)
-            if isinstance(row, ConnectionEnded):
-                last = None
-                found += (*messages, row)
-            elif fpdus or type(row) is not tuple:
-                found += (row, *messages)
-            else:
+                    halves.add(half)
+                    at = half.take_rows(rows, at, found, fpdus=fpdus)
+            if at == begin:
+                at += 1
+                messages = self.take(row)
+                if isinstance(row, ConnectionEnded):
+                    found += messages
+                    messages = []
+                if fpdus or type(row) is not tuple:
+                    found.append(row)
                 found += messages
         for half in halves:
-            self._weigh(half)
+            self._budget.update(half)
         return found + self._taken_out()
 
     def take(self, event: Event | Row) -> list[MessageRecovered]:
@@ -102,7 +94,7 @@ class Messages:
         elif isinstance(event, GapFound):
             half = self._at_work(event.connection)[event.direction]
             half.gap(event)
-            self._weigh(half)
+            self._budget.update(half)
         elif isinstance(event, ConnectionEnded):
             self._finish(event)
         return self._taken_out()
@@ -129,7 +121,7 @@ class Messages:
             other.responses.release()
         half.take(segment)
         other.responses.release()
-        self._weigh(half)
+        self._budget.update(half)
         half.is_at_rest = other.is_at_rest = not (half.waits or other.waits)
 
     def _halves_of(self, connection: ConnectionId) -> _Halves:
@@ -170,11 +162,4 @@ class Messages:
             half.finish()
         for half in halves:
             half.requests.finish()
-            self._weigh(half)
-
-    def _weigh(self, half: HalfMessages) -> None:
-        """Count what a direction holds, so that not too much is held."""
-        before = half.held
-        half.weigh()
-        if half.held != before:
             self._budget.update(half)

@@ -27,12 +27,9 @@ SET_LATER = {"start", "end"}
 
 
 def fields(segment: DDPSegment | None) -> dict[str, object]:
-    """The fields of a segment that must be equal.  A single frame becomes a tuple."""
+    """The fields of a segment that must be equal."""
     names = [name for name in DDPSegment.__slots__ if name not in SET_LATER]
-    found = {name: getattr(segment, name) for name in names}
-    if isinstance(found["frames"], int):
-        found["frames"] = (found["frames"],)
-    return found
+    return {name: getattr(segment, name) for name in names}
 
 
 def rows_in(source: io.BytesIO | Path) -> list[Any]:

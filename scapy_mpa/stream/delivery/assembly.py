@@ -65,8 +65,9 @@ class DDPMessage:
     def __post_init__(self) -> None:
         first = self.first
         self.completed_by = first.origin
-        self._first_captured = first.captured_from
+        self._first_captured = min(first.frames)
         self._lowest = first.offset
+        self.add(first)
 
     @property
     def held(self) -> int:
@@ -90,23 +91,18 @@ class DDPMessage:
             self.completed_by = segment.origin
         self.next_offset = end
         self.lost_after = 0
-        self._last_captured = max(self._last_captured, segment.captured)
-        self._first_captured = min(self._first_captured, segment.captured_from)
+        self._last_captured = max(self._last_captured, *segment.frames)
+        self._first_captured = min(self._first_captured, *segment.frames)
         self._lowest = min(self._lowest, at)
         stretches = self._stretches
         if len(self._parts) < LISTED_PARTS:
-            frames = segment.frames
-            brought_by = (frames,) if isinstance(frames, int) else frames
-            self._parts.append(Part(segment.origin[4], brought_by, at, segment.length))
+            self._parts.append(Part(segment.origin[4], segment.frames, at, segment.length))
         highest = stretches[-1][1] if stretches else end
-        if last:
-            if self._end is None:
-                self._end = end
-                self._conflicts += highest > end
-            else:
-                self._conflicts += self._end != end
-        elif self._end is not None and end > self._end:
-            self._conflicts += 1
+        if last and self._end is None:
+            self._end = end
+            self._conflicts += highest > end
+        elif self._end is not None:
+            self._conflicts += end != self._end if last else end > self._end
         if self.repeats:
             self._duplicates += 1
         # Nearly every segment follows the one before it in the stream.

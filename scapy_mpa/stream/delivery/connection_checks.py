@@ -81,8 +81,6 @@ class ConnectionChecks:
     """DV of both directions (RFC 5044 C.1), None if unknown."""
     broken: tuple[str, ...] = ()
     """Negotiated terms that were broken; known only at the end."""
-    held: int = 0
-    """Octets of memory taken, roughly."""
 
     def _report(self, origin: Origin, what: Violation) -> None:
         self.errors += 1
@@ -184,11 +182,12 @@ class ConnectionChecks:
         kind, breach = agreed.judge(segment.body, segment.length)
         return kind is not None and breach is None
 
-    def weigh(self) -> None:
-        """Set ``held``."""
+    @property
+    def held(self) -> int:
+        """Octets of memory taken, roughly."""
         first, second = self.halves
         waiting = len(first.turns.waiting) + len(second.turns.waiting)
-        self.held = (waiting + len(first.outstanding) + len(second.outstanding)) * HELD_BY_EACH
+        return (waiting + len(first.outstanding) + len(second.outstanding)) * HELD_BY_EACH
 
     def relieve(self) -> None:
         """Free memory: check the waiting segments now.
@@ -199,7 +198,6 @@ class ConnectionChecks:
         for half in self.halves:
             if len(half.outstanding):
                 half.outstanding.forget()
-        self.weigh()
 
     def flush(self) -> None:
         """Check the segments that still wait."""
@@ -212,11 +210,13 @@ class ConnectionChecks:
         halves = self.halves
         if all(half.has_begun and half.is_whole and half.outstanding.is_known for half in halves):
             for half in halves:
-                too_many = half.outstanding.too_many_reads()
-                proven = [*half.outstanding.responses_without_request(), *too_many]
-                self.broken += tuple(error.text for error in too_many)
-                self.errors += len(proven)
-                self.found += proven
+                for origin, what in half.outstanding.unasked_responses():
+                    self._report(origin, what)
+                for origin, what in half.outstanding.too_many_reads():
+                    self._report(origin, what)
+                    self.broken += (str(what),)
+        for half in halves:
+            half.outstanding.forget()
 
     def _deliver(self, half: _Half, due: Iterator[tuple[DDPSegment, int]]) -> None:
         """Check the order of the segments that are due, see :meth:`~.turns.Turns.due`."""

@@ -20,7 +20,7 @@ from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.delivery.untagged import UntaggedMessages
-from scapy_mpa.stream.delivery.whole import message_shapes
+from scapy_mpa.stream.delivery.whole import goes_on, message_shapes
 from scapy_mpa.stream.events import GapFound, MessageRecovered
 from scapy_mpa.stream.ordinary import Row
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
@@ -45,10 +45,6 @@ class HalfMessages:
     _untagged: UntaggedMessages = field(init=False)
     _parts: list[Row] = field(default_factory=list)
     """The rows of a message in progress, if it is plain."""
-    _next_part: tuple[int, bool, int, int] = (0, False, 0, 0)
-    """What the next of these rows has: opcode, T, STag or MSN, and TO or MO."""
-    held: int = 0
-    """Octets of memory taken, roughly."""
     is_at_rest: bool = False
     """True if nothing waits in either direction, but perhaps a message in rows.  Then plain
     messages change only the expected position and MSN."""
@@ -82,10 +78,10 @@ class HalfMessages:
         :return: the index of the first row that was not taken.
         """
         _, _, direction, begin, *_ = rows[at]
-        turns, requests, parts, part = self._turns, self.requests, self._parts, self._next_part
+        turns, requests, parts = self._turns, self.requests, self._parts
         if turns.expected is None or (direction.origin + begin - turns.expected) & SEQUENCE_MASK:
             return at
-        end, captured, shown = begin, requests.captured, requests.shown
+        end, shown = begin, requests.shown
         send, sends = self._untagged.next_send, 0
         for row in rows[at:] if at else rows:
             if type(row) is not tuple:
@@ -98,18 +94,10 @@ class HalfMessages:
                 break
             if not (tagged or parts or (second == send and not third)):
                 break
-            if parts or not shape.last:
-                name, place = (first, second) if tagged else (second, third)
-                is_next = part == (shape.opcode, tagged, name, place)
-                if parts and (not is_next or len(parts) >= LISTED_PARTS):
-                    break
-                part = shape.opcode, tagged, name, place + shape.payload
+            if parts and (not goes_on(parts[-1], row) or len(parts) >= LISTED_PARTS):
+                break
             at += 1
             end, shown = offset + shape.size, frame
-            if frames == frame:
-                captured = frame
-            else:
-                captured = max(captured, frames if isinstance(frames, int) else max(frames))
             if fpdus:
                 found.append(row)
             if not shape.last:
@@ -122,10 +110,13 @@ class HalfMessages:
             found.append(
                 (frame, time_ns, direction, offset, of, first, second, third, frames, whole, ack)
             )
-        self._parts, self._next_part = parts, part
+        if end == begin:
+            return at
+        self._parts = parts
         self._untagged.note_sends(sends)
         turns.expected += end - begin
-        requests.captured, requests.shown = captured, shown
+        # A frame that completes an FPDU brought octets of it, or of one before it.
+        requests.captured = requests.shown = shown
         if direction.settled:
             self.responses.settled = max(self.responses.settled, turns.expected)
         return at
@@ -183,7 +174,6 @@ class HalfMessages:
         self._untagged.close()
         self.responses.relieve()
         self.requests.give_up()
-        self.weigh()
 
     @property
     def waits(self) -> bool:
@@ -191,11 +181,12 @@ class HalfMessages:
         parts = self._turns.waiting, self.responses.waiting, self.requests.unanswered
         return any(parts) or self._tagged.is_open or self._untagged.is_open
 
-    def weigh(self) -> None:
-        """Set ``held``."""
+    @property
+    def held(self) -> int:
+        """Octets of memory taken, roughly."""
         waiting = len(self._turns.waiting) * HELD_BY_EACH + len(self._parts) * HELD_BY_PIECE
         parts = self._tagged, self._untagged, self.responses, self.requests
-        self.held = waiting + sum([each.held for each in parts])
+        return waiting + sum([each.held for each in parts])
 
     def _begin_unknown(self) -> None:
         """Note that the capture may lack segments before the first one."""
@@ -225,7 +216,6 @@ class HalfMessages:
         elif is_late:
             # The segments before and after it were delivered earlier.
             message = DDPMessage(segment, begun=False)
-            message.add(segment)
             if is_response:
                 self.responses.take_late(message)
             else:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TypeAlias
 
 from scapy_mpa.stream.delivery.msn import FIRST_MSN
 from scapy_mpa.stream.sequence import sequence_number
@@ -12,16 +12,10 @@ from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES
 from scapy_mpa.wire.rules import MSN_RANGE, Violation
 
-
-class _Due(NamedTuple):
-    """The message that is due on a queue."""
-
-    msn: int | None
-    """Its MSN; None if any MSN may come next."""
-    octets: int | None = None
-    """Octets of the segments taken so far; None before the first segment."""
-    end: int | None = None
-    """Octets of the whole message; None before its Last segment."""
+_Due: TypeAlias = tuple[int | None, int | None, int | None]
+"""The message that is due on a queue.  Its MSN, None if any MSN may come next; octets of the
+segments taken so far, None before the first one; octets of the whole message, None before its Last
+segment."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,12 +43,12 @@ class QueueOrder:
         qn, msn, mo = header.qn, header.msn, header.mo
         if qn not in UNTAGGED_QUEUES or msn is None or mo is None:
             return None
-        due, octets, end = self._due.get(qn, _Due(self._first))
+        due, octets, end = self._due.get(qn, (self._first, None, None))
         if due is not None and msn != due:
             # The next message may begin even if this one never got its Last segment.
             if octets is None or msn != sequence_number(due + 1):
                 # The next segment shows which of the two MSNs was meant.
-                self._due[qn] = _Due(None)
+                self._due[qn] = None, None, None
                 return Violation(
                     f"MSN {msn} on queue {qn}, where {due} is due", "RFC 5041 4.3", MSN_RANGE
                 )
@@ -62,6 +56,7 @@ class QueueOrder:
         octets = (octets or 0) + length
         if header.last:
             end = mo + length
-        is_whole = end is not None and octets >= end
-        self._due[qn] = _Due(sequence_number(msn + 1)) if is_whole else _Due(msn, octets, end)
+        if end is not None and octets >= end:
+            msn, octets, end = sequence_number(msn + 1), None, None
+        self._due[qn] = msn, octets, end
         return None

@@ -9,12 +9,12 @@ wrong order, or lack one of them.  So only the end of the capture proves an erro
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
-from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.rules import Violation
@@ -38,15 +38,6 @@ class _Excess:
         acknowledged = self.acknowledged
         return acknowledged is not None and unwrap(acknowledged, end) >= end
 
-    def error(self) -> ErrorFound:
-        """Return the error, which holds only if nothing is missing from the capture."""
-        what = f"RDMA Read Requests outstanding: {self.outstanding}, IRD of the peer: {self.limit}"
-        return _error(self.origin, Violation(what, "RFC 6581 9.1", _NO_BUFFER))
-
-
-def _error(origin: Origin, what: Violation) -> ErrorFound:
-    return ErrorFound(*origin[:4], None, origin[4], str(what))
-
 
 @dataclass(slots=True, eq=False)
 class Outstanding:
@@ -61,11 +52,11 @@ class Outstanding:
     after a Request whose sender had already received that Response."""
     _identifiers: Counter[int] = field(default_factory=Counter)
     """Request Identifiers of the outstanding Atomic Requests."""
-    _unmatched: dict[int, ErrorFound] = field(default_factory=dict)
-    """By identifier, the errors for Atomic Responses of the peer without a Request so far."""
+    _unmatched: dict[int, Origin] = field(default_factory=dict)
+    """By identifier, the Atomic Responses of the peer without a Request so far."""
 
     def __len__(self) -> int:
-        """How many Requests and errors are kept."""
+        """How many Requests and Responses are kept."""
         return len(self._identifiers) + len(self._unmatched) + len(self._excess)
 
     def forget(self) -> None:
@@ -90,8 +81,7 @@ class Outstanding:
         if known > 1:
             self._identifiers[identifier] = known - 1
         elif not known and len(self._unmatched) < OUTSTANDING_REQUESTS:
-            text = f"no Atomic Request has the identifier {identifier}"
-            self._unmatched[identifier] = _error(segment.origin, Violation(text, "RFC 7306 5.2.2"))
+            self._unmatched[identifier] = segment.origin
 
     def add_read_request(self, segment: DDPSegment, limit: int | None) -> None:
         """Take an RDMA Read Request.
@@ -115,13 +105,19 @@ class Outstanding:
             excess.outstanding -= excess.had_received(end)
         self._excess = tuple(each for each in self._excess if each.outstanding > each.limit)
 
-    def responses_without_request(self) -> list[ErrorFound]:
-        """Return an error for each Atomic Response without a Request.
+    def unasked_responses(self) -> Iterator[tuple[Origin, Violation]]:
+        """Yield the Atomic Responses without a Request.
 
-        They hold only if nothing is missing from the capture.
+        They are errors only if nothing is missing from the capture.
         """
-        return list(self._unmatched.values())
+        for identifier, origin in self._unmatched.items():
+            text = f"no Atomic Request has the identifier {identifier}"
+            yield origin, Violation(text, "RFC 7306 5.2.2")
 
-    def too_many_reads(self) -> list[ErrorFound]:
-        """Return the first error for too many outstanding RDMA Read Requests, if any."""
-        return [excess.error() for excess in self._excess[:1]]
+    def too_many_reads(self) -> Iterator[tuple[Origin, Violation]]:
+        """Yield the first RDMA Read Request that is too many, if any and if nothing is missing."""
+        for each in self._excess[:1]:
+            text = (
+                f"RDMA Read Requests outstanding: {each.outstanding}, IRD of the peer: {each.limit}"
+            )
+            yield each.origin, Violation(text, "RFC 6581 9.1", _NO_BUFFER)

@@ -56,10 +56,8 @@ class DDPSegment:
     place: Place
     phase: int | None
     """Offset of the FPDU's first octet modulo 512, None without Markers."""
-    captured: int
-    """The last of the frames that brought its octets."""
-    frames: int | tuple[int, ...]
-    """All frames that brought its octets, or the only one."""
+    frames: tuple[int, ...]
+    """The frames that brought its octets."""
     out_of_order: bool
     settled: bool
     acknowledged: int | None
@@ -90,9 +88,9 @@ class DDPSegment:
     end: int = 0
 
     @property
-    def captured_from(self) -> int:
-        """The first of the frames that brought its octets."""
-        return self.frames if isinstance(self.frames, int) else min(self.frames)
+    def captured(self) -> int:
+        """The last of the frames that brought its octets."""
+        return max(self.frames)
 
     @property
     def is_message(self) -> bool:
@@ -141,8 +139,7 @@ def _of_row(row: Row) -> DDPSegment:
         (direction.connection.identity, direction.index, frame, time_ns, seq),
         (seq, offset if table.from_start else None, shape.lead, shape.size),
         phase,
-        frames if isinstance(frames, int) else max(frames),
-        frames,
+        (frames,) if isinstance(frames, int) else frames,
         table.ahead,
         direction.settled and not table.ahead,
         ack,
@@ -179,8 +176,7 @@ def _of_event(carrier: Carrier) -> DDPSegment:
         (carrier.connection, carrier.direction, carrier.frame, carrier.time_ns, carrier.seq),
         carrier.place,
         carrier.phase,
-        max(carrier.frames),
-        carrier.frames if carrier.frames[1:] else carrier.frames[0],
+        carrier.frames,
         carrier.out_of_order,
         carrier.settled,
         carrier.acknowledged if isinstance(carrier, FPDURecovered) else None,

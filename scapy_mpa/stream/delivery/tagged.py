@@ -56,7 +56,8 @@ class TaggedMessages:
             self.current = DDPMessage(segment, begun=self.is_sure)
             if requests is not None:
                 requests.answer(self.current, fits)
-        self.current.add(segment)
+        else:
+            self.current.add(segment)
         self.is_sure = True
         if segment.header.last:
             self.close()

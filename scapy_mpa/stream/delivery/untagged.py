@@ -45,8 +45,8 @@ class UntaggedMessages:
     _due: dict[_Key, int] | None = None
     """Messages that lack octets because of a hole, and the position in the stream before which all
     their segments lie; created on first use."""
-    _first_msn: int | None = FIRST_MSN
-    """The first MSN on a queue; None if the beginning was not captured."""
+    _first: int | None = first_position(FIRST_MSN)
+    """The number of the first MSN on a queue; None if the beginning was not captured."""
     _queues: dict[int, MSNSequence] = field(default_factory=dict)
     """The queues that had messages."""
     holes: int = 0
@@ -69,21 +69,21 @@ class UntaggedMessages:
 
     def begin_unknown(self) -> None:
         """Note that it is unknown which MSNs were used before."""
-        self._first_msn = None
+        self._first = None
         self._queues.clear()
 
     def add(self, segment: DDPSegment) -> None:
         """Add a segment, in the order of the stream or late."""
         key = _key_of(segment)
         message = self._messages.get(key)
-        is_over = False
+        before, is_over = 0, False
         if message is None:
             message = self._messages[key] = self._open(segment)
-            self._held_by_messages += message.held
             self._note_request(message)
             is_over = segment.opcode in WITH_HEADER and segment.is_message
-        before = message.held
-        message.add(segment)
+        else:
+            before = message.held
+            message.add(segment)
         self._held_by_messages += message.held - before
         if is_over or message.has_all_segments:
             self._close(key)
@@ -152,12 +152,8 @@ class UntaggedMessages:
         """Return the MSNs of a queue, None for an invalid Queue Number."""
         sequence = self._queues.get(qn)
         if sequence is None and qn in UNTAGGED_QUEUES:
-            first = self._first_msn
-            sequence = self._queues[qn] = (
-                MSNSequence(qn, None, -1)
-                if first is None
-                else MSNSequence(qn, first_position(first), 0)
-            )
+            holes = -1 if self._first is None else 0
+            sequence = self._queues[qn] = MSNSequence(qn, self._first, holes)
         return sequence
 
     def _note_request(self, message: DDPMessage) -> None:

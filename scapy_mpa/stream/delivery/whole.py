@@ -46,7 +46,7 @@ class MessageShape:
         """Return the row of a message as an event."""
         first, *rest = filter(None, map(segment_of, row[9]))
         message = DDPMessage(first)
-        for segment in (first, *rest):
+        for segment in rest:
             message.add(segment)
         return message.event()
 
@@ -62,3 +62,14 @@ def message_shapes(fpdu: Shape) -> tuple[MessageShape, MessageShape] | Literal[F
     if not is_plain or fpdu.table.ahead:
         return False
     return MessageShape(fpdu, several=False), MessageShape(fpdu, several=True)
+
+
+def goes_on(before: Row, row: Row) -> bool:
+    """Return whether an FPDU has the next octets of the message of the FPDU before it."""
+    *_, was, stag, number, mo, _, _, _ = before
+    *_, shape, next_stag, next_number, next_mo, _, _, _ = row
+    if (shape.opcode, shape.tagged) != (was.opcode, was.tagged):
+        return False
+    if shape.tagged:
+        return (next_stag, next_number) == (stag, number + was.payload)
+    return (next_number, next_mo) == (number, mo + was.payload)
