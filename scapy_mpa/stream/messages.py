@@ -152,8 +152,6 @@ class Messages:
         """Report the messages that are left at the end of a connection."""
         self._last = None
         halves = self._halves.pop(event.connection, ())
-        for half in halves:
-            half.deliver_rows()
         for half, summary in zip(halves, event.halves, strict=False):
             half.flush()
             if summary.may_lack_end:

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
+from scapy_mpa.stream import messages as stream_messages
+from scapy_mpa.stream.delivery.assembly import LISTED_PARTS
 from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.events import ConnectionEnded, GapFound
+from scapy_mpa.stream.events import ConnectionEnded, GapFound, MessageRecovered
 from scapy_mpa.stream.messages import Messages
 from tests.captures import OVER_TCP
 from tests.stream.talk import Talk, started
@@ -132,6 +134,17 @@ def with_each_rule(test: Any) -> Any:
     return test
 
 
+def events_of(found: list[Any]) -> list[Any]:
+    """The events of rows, with the messages that each completes."""
+    taker = Messages()
+    events: list[Any] = []
+    for event in map(event_of, found):
+        brought = taker.take(event)
+        is_end = isinstance(event, ConnectionEnded)
+        events += [*brought, event] if is_end else [event, *brought]
+    return events
+
+
 @pytest.mark.examples
 @with_each_rule
 @given(
@@ -183,10 +196,34 @@ def test_messages_that_follow_each_other(
         found += [gap for after, gap in waiting if not after]
         waiting = [[after - 1, gap] for after, gap in waiting if after]
     by_rows = [event_of(each) for each in Messages().added_to(found)]
-    taker = Messages()
-    by_events: list[Any] = []
-    for event in map(event_of, found):
-        brought = taker.take(event)
-        is_end = isinstance(event, ConnectionEnded)
-        by_events += [*brought, event] if is_end else [event, *brought]
-    assert by_rows == by_events
+    assert by_rows == events_of(found)
+
+
+def long_write(parts: int) -> list[Any]:
+    """The rows and events of an RDMA Write with one octet in each FPDU."""
+    talk = started()
+    ulpdus = [messages.tagged_header(0, 1, at, at == parts - 1) + b"w" for at in range(parts)]
+    talk.say(0, mpastream.build_stream(ulpdus)[0], size=60_000)
+    talk.close()
+    return rows_of(talk)
+
+
+@pytest.mark.parametrize("parts", [LISTED_PARTS, LISTED_PARTS + 1, LISTED_PARTS + 9])
+def test_messages_of_very_many_rows(parts: int) -> None:
+    """Rows and their events give the same message, even if it does not list all its parts."""
+    found = long_write(parts)
+    by_rows = [event_of(each) for each in Messages().added_to(found)]
+    assert by_rows == events_of(found)
+    (message,) = [each for each in by_rows if isinstance(each, MessageRecovered)]
+    assert (message.fpdus, message.complete, len(message.parts)) == (parts, True, LISTED_PARTS)
+
+
+def test_rows_of_messages_in_progress_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If they take too much memory, the message is reported as it is, and again with the rest."""
+    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 10_000)
+    found = long_write(200)
+    taker = Messages(fpdus=False)
+    brought = [each for at in range(0, len(found), 10) for each in taker.added_to(found[at:][:10])]
+    *early, last = [each for each in map(event_of, brought) if isinstance(each, MessageRecovered)]
+    assert len(early) > 2 and not any(each.complete for each in early) and last.complete
+    assert sum(each.fpdus for each in (*early, last)) == 200

@@ -45,7 +45,7 @@ class HalfMessages:
     _untagged: UntaggedMessages = field(init=False)
     _parts: list[Row] = field(default_factory=list)
     """The rows of a message in progress, if it is plain."""
-    is_at_rest: bool = False
+    is_at_rest: bool = True
     """True if nothing waits in either direction, but perhaps a message in rows.  Then plain
     messages change only the expected position and MSN."""
 
@@ -79,13 +79,13 @@ class HalfMessages:
         """
         _, _, direction, begin, *_ = rows[at]
         turns, requests, parts = self._turns, self.requests, self._parts
-        if turns.expected is None or (direction.origin + begin - turns.expected) & SEQUENCE_MASK:
+        position = turns.position_of(rows[at])
+        if position is None:
             return at
         end, shown = begin, requests.shown
         send, sends = self._untagged.next_send, 0
-        for row in rows[at:] if at else rows:
-            if type(row) is not tuple:
-                break
+        while at < len(rows) and type(rows[at]) is tuple:
+            row = rows[at]
             frame, time_ns, carrier, offset, shape, first, second, third, frames, _, ack = row
             tagged, shapes = shape.tagged, shape.message
             if shapes is None:
@@ -114,7 +114,7 @@ class HalfMessages:
             return at
         self._parts = parts
         self._untagged.note_sends(sends)
-        turns.expected += end - begin
+        turns.expected = position + end - begin
         # A frame that completes an FPDU brought octets of it, or of one before it.
         requests.captured = requests.shown = shown
         if direction.settled:
@@ -155,7 +155,8 @@ class HalfMessages:
         self.requests.is_whole = False
 
     def flush(self) -> None:
-        """Deliver the segments that still wait."""
+        """Deliver what still waits."""
+        self.deliver_rows()
         if self._turns.waiting:
             self._deliver(self._turns.due())
             self._note_last_gap()
@@ -168,7 +169,6 @@ class HalfMessages:
 
     def relieve(self) -> None:
         """Free memory: report all open messages as they are now."""
-        self.deliver_rows()
         self.flush()
         self._tagged.close()
         self._untagged.close()

@@ -10,7 +10,8 @@ from math import inf
 
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import GapFound
-from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.stream.ordinary import Row
+from scapy_mpa.stream.sequence import SEQUENCE_MASK, first_position, unwrap
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +34,15 @@ class Turns:
             self.expected = near - (leading if offset is None else offset)
         start = segment.start = unwrap(seq, near) - leading
         segment.end = start + extent
+
+    def position_of(self, row: Row) -> int | None:
+        """Return the position of a row that is next in the stream; None if it is not."""
+        _, _, direction, offset, shape, *_ = row
+        seq = (direction.origin + offset) & SEQUENCE_MASK
+        expected = self.expected
+        if expected is None:
+            return first_position(seq) if shape.table.from_start and not offset else None
+        return expected if expected & SEQUENCE_MASK == seq else None
 
     def end_of(self, gap: GapFound) -> int:
         """Return the position after a gap.  A segment must have come before."""

@@ -90,15 +90,14 @@ class UntaggedMessages:
 
     @property
     def next_send(self) -> int:
-        """The MSN of the next Send; -1 before the first one, and after a hole."""
+        """The MSN of the next Send; -1 if a hole or an unknown beginning makes it uncertain."""
         sends = self._queues.get(QueueNumber.SEND)
-        if sends is None or sends.holes != self.holes or sends.next is None:
-            return -1
-        return sends.next & SEQUENCE_MASK
+        number, holes = (self._first, 0) if sends is None else (sends.next, sends.holes)
+        return -1 if number is None or holes != self.holes else number & SEQUENCE_MASK
 
     def note_sends(self, count: int) -> None:
         """Note whole Sends with the next MSNs."""
-        sends = self._queues.get(QueueNumber.SEND)
+        sends = self._sequence(QueueNumber.SEND) if count else None
         if sends is not None and sends.next is not None:
             sends.next += count
 
