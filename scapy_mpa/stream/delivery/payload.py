@@ -3,43 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from scapy_mpa.stream.delivery.held import HELD_BY_PIECE, HELD_IN_TOTAL
 from scapy_mpa.stream.events import Carrier, ConnectionId, MessageRecovered
 from scapy_mpa.wire.ddp import ddp_header_length
 
 _Key = tuple[ConnectionId, int, int]
 """Connection, direction and sequence number."""
-
-
-def put_together(
-    message: MessageRecovered, octets_at: Callable[[int], bytes | None]
-) -> bytes | None:
-    """Return the octets of a message from its beginning, or from the first captured octet.
-
-    Missing octets are zeros; ``missing`` lists them.  None if the message does not list all parts,
-    if the payload of a part is not kept, or if the offsets are too far apart.
-
-    :param octets_at: returns the payload of the segment with a sequence number.
-    """
-    parts = message.parts
-    if not parts or len(parts) != message.fpdus:
-        return None
-    begin = message.to or 0
-    end = max(part.offset + part.length for part in parts)
-    if end - begin > HELD_IN_TOTAL:
-        # Offsets of a faulty sender may have any value.
-        return None
-    whole = bytearray(end - begin)
-    # If several segments have an octet, the first one counts.
-    for part in reversed(parts):
-        octets = octets_at(part.seq)
-        if octets is None:
-            return None
-        at = part.offset - begin
-        whole[at : at + len(octets)] = octets
-    return bytes(whole)
 
 
 class Payloads:
@@ -64,16 +33,28 @@ class Payloads:
             self._forget(next(iter(self._kept)))
 
     def fill(self, message: MessageRecovered) -> MessageRecovered:
-        """Return a message with its payload, and forget the payload of its segments."""
-        connection, direction = message.connection, message.direction
+        """Return a message with its payload, and forget the payload of its segments.
 
-        def octets_at(seq: int) -> bytes | None:
-            return self._kept.get((connection, direction, seq))
-
-        filled = message._replace(payload=put_together(message, octets_at))
-        for part in message.parts:
-            self._forget((connection, direction, part.seq))
-        return filled
+        It begins with the first captured octet, and missing octets are zeros.  It is None if the
+        message does not list all parts, if that of a part is not kept, or if offsets are too far
+        apart.
+        """
+        parts = message.parts
+        keys = [(message.connection, message.direction, part.seq) for part in parts]
+        kept = [self._kept[key] for key in keys if key in self._kept]
+        for key in keys:
+            self._forget(key)
+        begin = message.to or 0
+        end = max([part.offset + part.length for part in parts], default=begin)
+        # Offsets of a faulty sender may have any value.
+        if not parts or len(kept) != message.fpdus or end - begin > HELD_IN_TOTAL:
+            return message
+        whole = bytearray(end - begin)
+        # If several segments have an octet, the first one counts.
+        for part, octets in zip(reversed(parts), reversed(kept), strict=True):
+            at = part.offset - begin
+            whole[at : at + len(octets)] = octets
+        return message._replace(payload=bytes(whole))
 
     def _forget(self, key: _Key) -> None:
         octets = self._kept.pop(key, None)
