@@ -61,8 +61,6 @@ class _Half:
     has_terminated: bool = False
     """True after a Terminate, until a message after it was reported."""
     outstanding: Outstanding = field(default_factory=Outstanding)
-    agreed: Negotiation | None = None
-    """For the Initiator, what Request and Reply have agreed on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,9 +72,11 @@ class ConnectionChecks:
     found: list[ErrorFound] = field(default_factory=list)
     """Errors that were not passed on yet."""
     halves: tuple[_Half, _Half] = field(default_factory=lambda: (_Half(), _Half()))
-    irds: list[int | None] = field(default_factory=lambda: [None, None])
-    """By direction, how many RDMA Read Requests it may have outstanding."""
     request: StartupFrame | None = None
+    agreed: Negotiation | None = None
+    """What Request and Reply have agreed on."""
+    initiator: int = 0
+    """The direction of that Request."""
     version: int | None = None
     """DV of both directions (RFC 5044 C.1), None if unknown."""
     broken: tuple[str, ...] = ()
@@ -95,8 +95,7 @@ class ConnectionChecks:
         :param startup: the startup frame, or the equivalent of an enhanced session control message.
         """
         if startup.kind is StartupKind.REQUEST:
-            self.request = startup
-            self.irds = [None, None]
+            self.request, self.agreed = startup, None
             return
         if startup.kind is not StartupKind.REPLY:
             return
@@ -106,15 +105,9 @@ class ConnectionChecks:
         if request is None:
             return
         words = SCTP_WORDS if event.dialect is Dialect.RFC5043 else MPA_WORDS
-        agreed = negotiate(request, startup, event.dialect, words)
-        self.halves[1 - event.direction].agreed = agreed
-        if agreed is None:
-            return
-        # The IRD of each side limits the Requests of the other.
-        of_initiator, of_responder = agreed.ird
-        self.irds[1 - event.direction] = of_responder
-        self.irds[event.direction] = of_initiator
-        for each in agreed.refused:
+        self.agreed = negotiate(request, startup, event.dialect, words)
+        self.initiator = 1 - event.direction
+        for each in () if self.agreed is None else self.agreed.refused:
             self._report((*event[:4], event.seq), each)
 
     # -- segments ----------------------------------------------------------------------------------
@@ -175,11 +168,11 @@ class ConnectionChecks:
 
         By the wording of RFC 6581 9.2, an FPDU without octets is an RTR indication by Send.
         """
-        agreed = self.halves[segment.origin[1]].agreed
         _, offset, leading, _ = segment.place
-        if agreed is None or not segment.is_fpdu or offset != leading:
+        is_first = segment.is_fpdu and offset == leading
+        if self.agreed is None or not is_first or segment.origin[1] != self.initiator:
             return False
-        kind, breach = agreed.judge(segment.body, segment.length)
+        kind, breach = self.agreed.judge(segment.body, segment.length)
         return kind is not None and breach is None
 
     @property
@@ -242,7 +235,10 @@ class ConnectionChecks:
         if opcode == Opcode.TERMINATE:
             half.has_terminated = True
         elif opcode == Opcode.READ_REQUEST and header.last:
-            half.outstanding.add_read_request(segment, self.irds[segment.origin[1]])
+            # The IRD of each side limits the Requests of the other.
+            is_initiator = segment.origin[1] == self.initiator
+            limit = None if self.agreed is None else self.agreed.ird[is_initiator]
+            half.outstanding.add_read_request(segment, limit)
 
     # -- Requests and Responses --------------------------------------------------------------------
 
