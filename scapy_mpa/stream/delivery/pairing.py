@@ -138,9 +138,8 @@ class Requests:
 
     def give_up(self) -> None:
         """Forget the Requests: from now on, unknown Requests may be outstanding."""
-        self._queue.clear()
-        self._high = self._uncertain = self._next
-        self.settle(inf)
+        self._uncertain = self._next
+        self.finish()
         self.may_lack_some = True
 
     # -- the responding direction ----------------------------------------------------------------
@@ -315,7 +314,8 @@ class Requests:
         an unknown Request, which the Response answers.
         """
         for each in self._known(key):
-            if each.captured <= first.captured and each.begins_with(first):
+            is_possible = each.read is None or each.holds(first)
+            if is_possible and each.captured <= first.captured:
                 yield each
 
     def _known(self, key: Key, count: int | None = None) -> Iterator[Request]:

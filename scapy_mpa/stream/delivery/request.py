@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
 from scapy_mpa.stream.events import MessageRecovered
@@ -83,36 +83,25 @@ class Request:
             and (end == self.end if segment.header.last else end < self.end)
         )
 
-    def begins_with(self, first: DDPSegment) -> bool:
-        """True if a Response to it may begin with this segment, which has its key."""
-        return self.read is None or self.holds(first)
-
     def unanswered(self) -> MessageRecovered:
         """Return the missing Response as an event."""
         assert self.origin is not None
         connection, direction, frame, time_ns, _ = self.origin
-        missing = MessageRecovered(
+        name: dict[str, Any] = {"opcode": Opcode.ATOMIC_RESPONSE, "qn": QueueNumber.ATOMIC_RESPONSE}
+        if self.read is not None:
+            name = {"opcode": Opcode.READ_RESPONSE, "stag": self.read.sink_stag, "to": self.begin}
+        return MessageRecovered(
             connection,
             1 - direction,
             frame,
             time_ns,
-            Opcode.ATOMIC_RESPONSE,
-            qn=QueueNumber.ATOMIC_RESPONSE,
+            **name,
             length=self.size,
-            missing=((0, self.size),),
+            missing=((self.begin, self.size),) if self.size else (),
             answers=self.msn,
             requested=True,
             read_request=self.read,
             request_identifier=self.identifier,
-        )
-        if self.read is None:
-            return missing
-        return missing._replace(
-            opcode=Opcode.READ_RESPONSE,
-            qn=None,
-            stag=self.read.sink_stag,
-            to=self.begin,
-            missing=((self.begin, self.size),) if self.size else (),
         )
 
 

@@ -208,9 +208,6 @@ class UntaggedMessages:
         if sequence is not None and sequence.newest is message:
             sequence.newest = None
         self._held_by_messages -= message.held
-        self._report(message)
-
-    def _report(self, message: DDPMessage) -> None:
         if message.first.opcode != Opcode.ATOMIC_RESPONSE or not message.first.is_message:
             self._out.append(message.event())
         elif message.is_late:
