@@ -20,7 +20,6 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_frame import build_frame
 from scapy_mpa.wire.ift_indication import FLAGS, build_indication, parse_indication
 from tests.layers.strategies import ulpdus
-from tests.truth.mpastream import crc_field
 
 CRCS = st.sampled_from(["", "h", "p", "hp"])
 VTAGS = st.integers(0, 0xFFFF)
@@ -38,15 +37,6 @@ def test_indication_and_codec_agree(octets: bytes) -> None:
         assert getattr(packet, name) == getattr(told, name)
     assert (packet.reserved, packet.crc) == (told.reserved, told.crc)
     assert (packet.crc_verdict() == "good") == told.crc_is_good()
-
-
-def test_indication_is_laid_out_as_drawn() -> None:
-    """The figure of 4.1, the flags of 4.2 from the most significant bit, the CRC of 60 octets."""
-    octets = bytes(
-        IFTAdaptionIndication(ph=1, r=0, hc=1, pc=0, rm=1, vtag=0xABCD, marker_interval=512)
-    )
-    body = bytes.fromhex("52444450 0001 0001 A0800000 ABCD 0200") + bytes(44)
-    assert octets == body + crc_field(body)
 
 
 @given(ulpdus(), VTAGS, CRCS)

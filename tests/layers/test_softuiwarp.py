@@ -33,13 +33,6 @@ def test_dissected(ulpdu: bytes, behind: bytes) -> None:
     assert bytes(packet) == octets + behind
 
 
-@given(ulpdus(), st.integers(1, 700))
-def test_cut_short(ulpdu: bytes, length: int) -> None:
-    """As far as the octets go, and rebuilt as they came."""
-    octets = stated(ulpdu)[:length]
-    assert bytes(FPDU(octets, dialect="softuiwarp")) == octets
-
-
 @pytest.mark.parametrize(
     ("packet", "text"),
     [

@@ -2,13 +2,10 @@
 """Startup frames: Request and Reply (RFC 5044 7.1.1, RFC 6581 6 and 9)."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scapy.packet import Packet
 
 from scapy_mpa.layers import FPDU, MPA, MPAReply, MPARequest, MPARtr
 from scapy_mpa.wire.errors import LocalProtocolError
-from tests.layers.test_scapy import evaluated
 from tests.truth import mpastream
 
 FRAMES = {
@@ -50,27 +47,6 @@ def test_pd_length() -> None:
     assert len(bytes(MPARequest(private_data=bytes(65535)))) == 65555
     with pytest.raises(LocalProtocolError, match="65536 octets"):
         bytes(MPARequest(private_data=bytes(65536)))
-
-
-@given(
-    st.binary(min_size=20, max_size=60)
-    | st.builds(
-        mpastream.startup_frame,
-        st.sampled_from(list(FRAMES.values())),
-        reserved=st.integers(0, 15),
-        enhanced=st.integers(0, 1),
-        revision=st.integers(0, 4),
-        private_data=st.binary(max_size=40),
-        pd_length=st.integers(0, 40),
-    )
-)
-def test_any_octets_are_rebuilt(octets: bytes) -> None:
-    """Whatever Key, revision and length say, with and without Scapy's cache of octets."""
-    read = MPARequest(octets)
-    assert bytes(read) == octets
-    read.clear_cache()
-    assert bytes(read) == octets
-    assert bytes(evaluated(read)) == octets
 
 
 @pytest.mark.parametrize(

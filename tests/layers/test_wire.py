@@ -24,6 +24,7 @@ from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from scapy_mpa.wire.startup import parse_startup
 from tests.layers.strategies import ulpdus
 from tests.layers.test_fpdu import PHASES
+from tests.layers.test_scapy import evaluated
 from tests.layers.test_startup import FRAMES
 from tests.wire.placed import placed
 
@@ -96,7 +97,7 @@ def test_rdmap_header(
 def test_startup(
     layer: type[Packet], flags: int, revision: int, pd_length: int, data: bytes
 ) -> None:
-    """The same frame, cut short or followed by something."""
+    """The same frame, cut short or followed by something.  Built anew, it is the same octets."""
     octets = FRAMES[layer] + bytes([flags, revision]) + pd_length.to_bytes(2, "big") + data
     frame, found = layer(octets), parse_startup(octets)
     assert (bool(frame.markers), bool(frame.crc)) == (found.markers, found.crc)
@@ -108,3 +109,6 @@ def test_startup(
         flags_set = {letter for letter in "ABCD" if getattr(frame, letter.lower())}
         assert flags_set == set(found.control_flags)
     assert frame.private_data == found.private_data
+    assert bytes(frame) == octets
+    frame.clear_cache()
+    assert bytes(frame) == bytes(evaluated(frame)) == octets

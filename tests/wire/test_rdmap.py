@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.wire import rdmap
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap_names import (
     ATOMIC_OPERATIONS,
     INVALIDATING_OPCODES,
@@ -150,24 +150,6 @@ def test_headers_of_the_figures(
     for wrong in (plain[:-1], plain + b"\0", b""):
         with pytest.raises(RemoteProtocolError, match=rf"{len(plain)} octets, {len(wrong)} are"):
             parse(wrong)
-
-
-@pytest.mark.parametrize(
-    ("build", "numbers"),
-    [
-        *((rdmap.build_control, each) for each in ((16, 1, 0), (-1, 1, 0), (0, 4, 0), (0, 1, 4))),
-        (rdmap.build_read_request, (rdmap.ReadRequest(0, 0, 2**32, 0, 0),)),
-        (rdmap.build_read_request, (rdmap.ReadRequest(0, 0, -1, 0, 0),)),
-        (rdmap.build_atomic_request, (rdmap.AtomicRequest(0, 16, 0, 0, 0, 0, 0, 0, 0),)),
-        (rdmap.build_atomic_request, (rdmap.AtomicRequest(2**28, 0, 0, 0, 0, 0, 0, 0, 0),)),
-        (rdmap.build_atomic_response, (rdmap.AtomicResponse(0, 2**64),)),
-        (rdmap.build_immediate_data, (rdmap.ImmediateData(b"7 octet"),)),
-    ],
-)
-def test_numbers_that_do_not_fit(build: Callable[..., bytes], numbers: tuple[Any, ...]) -> None:
-    """A number too large for its field is refused."""
-    with pytest.raises(LocalProtocolError):
-        build(*numbers)
 
 
 # How a ULPDU may begin
