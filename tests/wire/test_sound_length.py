@@ -17,59 +17,6 @@ from tests.wire.placed import placed
 phases = st.sampled_from([None, 0, *range(8, 512, 4)])
 
 
-def ends_of(octets: bytes, phase: int | None, steps: random.Random) -> list[int]:
-    """The lengths at which the octets count as one FPDU, asked every few words and at the end."""
-    measured = SoundLength(phase)
-    at = measured.least
-    measured.extend(octets[:at])
-    found = [at] if measured.is_fpdu() else []
-    while at < len(octets):
-        size = 4 * steps.randrange(1, 40)
-        measured.extend(octets[at : at + size])
-        at = min(at + size, len(octets))
-        assert measured.octets == at
-        if measured.is_fpdu():
-            found.append(at)
-    return found
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    phase=phases,
-    size=st.one_of(st.integers(0, 600), st.integers(0, 65_535)),
-    said=st.one_of(st.none(), st.integers(0, 65_535)),
-    sender=st.booleans(),
-)
-def test_fpdu_is_recognised_at_its_end_whatever_its_length(
-    seed: int, phase: int | None, size: int, said: int | None, sender: bool
-) -> None:
-    """With a right length, a wrong one of the sender, or one changed on the way; nowhere before."""
-    rng = random.Random(seed)
-    if phase is not None:
-        size = min(size, 64_000)
-    damage = None if said is None else Damage(ulpdu_length=said, sender=sender)
-    octets, _ = placed(rng.randbytes(size), phase, damage=damage)
-    assert ends_of(octets, phase, rng) == [len(octets)]
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    phase=phases,
-    size=st.integers(0, 2_000),
-    data=st.data(),
-)
-def test_any_other_damage_is_found(
-    seed: int, phase: int | None, size: int, data: st.DataObject
-) -> None:
-    """If any other octet is changed, no length makes it one FPDU."""
-    rng = random.Random(seed)
-    octets = bytearray(placed(rng.randbytes(size), phase)[0])
-    field = 4 if phase == 0 else 0
-    others = [at for at in range(len(octets)) if at not in (field, field + 1)]
-    octets[data.draw(st.sampled_from(others))] ^= data.draw(st.integers(1, 255))
-    assert ends_of(bytes(octets), phase, rng) == []
-
-
 @pytest.mark.parametrize("wrong", [-4, 4, 400])
 def test_length_that_makes_the_crc_good_must_be_the_true_one(wrong: int) -> None:
     """A CRC that fits another length than that of the octets is chance, or forged."""
