@@ -14,7 +14,7 @@ from scapy_mpa.capture import Frame
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.events import ErrorFound
-from tests.captures import OVER_IFT, OVER_TCP, PCAPS, capture_name
+from tests.captures import OVER_IFT, OVER_SCTP, OVER_TCP, PCAPS, capture_name
 from tests.clean.cleaning import clean, events, fpdus, frames_of, renumbered, segments, startups
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import IMPAIRMENTS, Impairment, lose, reorder
@@ -48,12 +48,16 @@ def check(frames: list[Frame], *, twice: bool = True) -> None:
 
 
 @pytest.mark.examples
-@pytest.mark.parametrize("capture", OVER_TCP + OVER_IFT, ids=capture_name)
+@pytest.mark.parametrize("capture", OVER_TCP, ids=capture_name)
 def test_captures(capture: Path) -> None:
-    """Real captures; IFT is copied unchanged."""
-    frames = frames_of(capture)
-    check(frames)
-    if capture in OVER_IFT:
+    """Real captures."""
+    check(frames_of(capture))
+
+
+def test_other_framings_are_copied() -> None:
+    """iWARP Framing for TCP and DDP over SCTP are followed, and copied unchanged."""
+    for capture in OVER_IFT + OVER_SCTP:
+        frames = frames_of(capture)
         assert clean(frames).frames == frames
 
 

@@ -12,7 +12,6 @@ from scapy_mpa.capture import Capture, Frame, open_capture
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.cli import cleaning
 from scapy_mpa.craft import Conversation
-from tests.captures import OVER_IFT, OVER_SCTP, capture_name
 from tests.clean.cleaning import clean, frames_of
 from tests.cli.command import PCAPS, PROBE, run
 from tests.cli.test_whole_files import unchanged
@@ -58,15 +57,6 @@ def test_frames_not_followed_are_counted(tmp_path: Path, quiet: tuple[str, ...])
     assert rows == [line for line in run("summary", PROBE).stderr.splitlines() if line in rows]
     assert rows == [f"scapy-mpa: {PROBE}: 8 frames not followed: 6 not TCP, 2 not IP"]
     assert bool(quiet) == (complaints == rows)
-
-
-@pytest.mark.parametrize("capture", OVER_SCTP + OVER_IFT, ids=capture_name)
-def test_other_framings_are_copied(capture: Path, tmp_path: Path) -> None:
-    """DDP over SCTP and iWARP Framing for TCP are followed, so nothing is reported."""
-    target = tmp_path / "clean.pcapng"
-    result = run("clean", "-q", capture, "-o", target)
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert frames_of(target) == frames_of(capture)
 
 
 @pytest.mark.parametrize(

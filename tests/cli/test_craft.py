@@ -146,14 +146,6 @@ def test_impairments(tmp_path: Path, name: str, options: list[str]) -> None:
     assert capture.read_bytes() != (tmp_path / "plain.pcapng").read_bytes()
 
 
-def test_snap(tmp_path: Path) -> None:
-    """Frames are cut, and the remaining parts of FPDUs are found."""
-    path = tmp_path / "x.pcap"
-    run("craft", "vlan", "-o", path, "--snap", 128)
-    assert run("summary", path).exit_code == 0
-    assert {each["crc"] for each in found_by(path) if each["type"] == "fpdu"} == {"good", "unknown"}
-
-
 def test_connections(tmp_path: Path) -> None:
     """Connections run at the same time, with other ports, data and sequence numbers."""
     capture, truth = tmp_path / "x.pcapng", tmp_path / "x.jsonl"

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.capture.build import enhanced, interface, pcap, section
 from tests.capture.compressed import COMPRESS, SUFFIXES
@@ -142,20 +140,6 @@ def test_several_captures(tmp_path: Path, how: str) -> None:
     assert [each["frame"] for each in records_of(*options, *paths)] == [
         each["frame"] for records in alone for each in records
     ]
-
-
-@given(data=st.data())
-def test_any_number_of_files(
-    data: st.DataObject,
-    tmp_path_factory: pytest.TempPathFactory,
-    whole: list[dict[str, object]],
-) -> None:
-    """The ring may be divided at any frames, and its files named in any order."""
-    cuts = data.draw(st.sets(st.integers(1, len(FRAMES) - 1), max_size=12).map(sorted), "cuts")
-    ends = zip([0, *cuts], [*cuts, len(FRAMES)], strict=True)
-    parts = {f"r_{at:05}.pcap": FRAMES[begin:end] for at, (begin, end) in enumerate(ends)}
-    paths = written(tmp_path_factory.mktemp("ring"), parts)
-    assert records_of(*data.draw(st.permutations(paths), "order")) == whole
 
 
 def test_headings_and_tables(tmp_path: Path) -> None:

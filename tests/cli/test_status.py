@@ -8,16 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scapy_mpa.craft.scenario import parse_scenario
 from tests.capture.build import enhanced, interface, option, section
-from tests.cli.command import PCAPS, PROBE, RPING, parsed, process, run
+from tests.cli.command import PROBE, RPING, parsed, process, run
 from tests.truth import pcapfile
 from tests.truth.walker import read_pcap
 
-REJECTED = PCAPS / "reject_pdata.pcap"
 COMMANDS = ["dissect", "summary"]
 
 FRAMES = list(read_pcap(RPING))
@@ -143,21 +140,6 @@ def test_many_unknown_link_types(tmp_path: Path, links: Sequence[int], words: st
     result = run("summary", path)
     assert_one_message(result.stderr, f"nothing can be followed in {len(links)} frames: ", words)
     assert len(result.stderr) < 400
-
-
-@given(st.data())
-def test_damaged_captures(data: st.DataObject) -> None:
-    """With any octets of a capture wrong, there is a result or one line about it."""
-    octets = bytearray(REJECTED.read_bytes())
-    for _ in range(data.draw(st.integers(1, 12), "changes")):
-        octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
-    command = data.draw(st.sampled_from(COMMANDS))
-    result = run(command, "-", stdin=bytes(octets))
-    assert result.exit_code in (0, 1, 2)
-    assert result.stderr.count("\n") <= 2
-    complaints = [line for line in result.stderr.splitlines() if " not followed: " not in line]
-    assert (result.exit_code == 2) == bool(complaints)
-    assert all(line.startswith("scapy-mpa: standard input: ") for line in complaints)
 
 
 def test_file_names_with_terminal_controls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
