@@ -7,10 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder, Frame, decoder
+from scapy_mpa.capture import Decoder, decoder
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build, links
@@ -23,22 +21,6 @@ from tests.capture.test_link import FOLLOWED, frame_of
 FAST = (1, ethernet, 0x0800, ipv4)
 PLAIN = (101, lambda packet, _: packet, 0x0800, ipv4)
 PLAIN6 = (1, ethernet, 0x86DD, ipv6)
-
-
-@given(
-    link_type=st.sampled_from([0, 1, 101, 108, 113, 228, 229, 276, 9]),
-    octets=st.binary() | st.sampled_from([each[1] for each in FOLLOWED.values()]),
-)
-def test_any_octets(link_type: int, octets: bytes) -> None:
-    """Any octets give a counted reason, or a segment made of the frame's octets."""
-    decoder = Decoder()
-    segment = decoder.segment(Frame(3, 4, link_type, octets, len(octets), None))
-    assert (segment is None) == (decoder.not_followed.total() == 1)
-    if segment is not None:
-        assert len(segment.flow) in (12, 36)
-        assert segment.flow[:-4] in octets and segment.payload in octets
-        assert len(segment.payload) <= segment.length
-        assert (segment.frame, segment.time_ns) == (3, 4)
 
 
 EMPTY = SEGMENT4._replace(payload=b"", length=0)

@@ -154,23 +154,6 @@ def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) 
         assert msns == [first + number & 0xFFFFFFFF for number in range(count + 1)]
 
 
-@given(st.lists(st.tuples(counts, st.integers(0, 1)), min_size=1, max_size=4), seeds, st.booleans())
-def test_several_sessions_with_loss(
-    sessions: list[tuple[tuple[int, int], int]], seed: int, begun: bool
-) -> None:
-    """Captured chunks are found once. Missing ones cause no errors."""
-    rng = random.Random(seed)
-    talk = Talk()
-    for counts, stream in sessions:
-        talk.stream = stream
-        session(counts, rng, talk=talk)
-    kept = [unit for unit in talk.units if rng.random() < 0.7]
-    frames = frames_of(kept) + closing(talk)
-    events = events_of(OPENING + frames if begun else frames)
-    assert found_in(events) == sent_in(kept)
-    assert not of(ErrorFound, events)
-
-
 @given(st.lists(st.binary(max_size=60), max_size=30), seeds)
 def test_whatever_comes(pieces: list[bytes], seed: int) -> None:
     """Any octets in any chunk give a result, and each association ends once."""
