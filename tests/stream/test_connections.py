@@ -25,7 +25,7 @@ from scapy_mpa.stream.flows import LINGER_NS, Flows
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
 from tests.stream.cut import fed_with_cuts
-from tests.stream.feed import as_segment, feed, feed_truth, fpdus
+from tests.stream.feed import as_segment, feed, fpdus
 from tests.stream.talk import (
     STREAM,
     TRUTH,
@@ -244,24 +244,6 @@ def test_syns_that_are_reset() -> None:
         events = talk.fed()
         check_whole(events, 1)
         assert [each.ending for each in ends(events)] == ["reset", "closed"]
-
-
-@pytest.mark.parametrize(
-    "away",
-    [(0, 0), (3000, 3000), (70_000, 70_000), (500_000_000, 9), (1_500_000_000, -400_000_000)],
-)
-def test_late_copies_of_the_old_connection(away: tuple[int, int]) -> None:
-    """Copies are captured after the next SYN: octets that do not acknowledge it, and the last
-    acknowledgement, with the number after the FIN."""
-    before = whole((1_000_000, 2_000_000)).segments
-    isn = (before[-1].seq + away[0]) % 2**32, (before[-1].ack + away[1]) % 2**32
-    after = whole(isn).segments[:-3]
-    octets = next(each for each in before if each.direction and len(each.payload) > 20)
-    events = feed_truth([*before, after[0], octets, *after[1:5], before[-1], *after[5:]])
-    assert [each.ending for each in ends(events)] == ["closed", "capture ended"]
-    check_whole(events, 0)
-    check_whole(events, 1)
-    assert not [each for each in events if isinstance(each, (GapFound, ErrorFound))]
 
 
 @pytest.mark.parametrize(

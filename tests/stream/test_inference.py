@@ -248,25 +248,3 @@ def test_octets_between_holes_show_where_markers_are(before: int, msn: int) -> N
     talk.miss(0, octets[end : end + 40])
     talk.say(0, octets[end + 40 :])
     assert listed(talk.fed(), 0) == wanted(truth, missing=(0, 2))
-
-
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("step", [1, 4])
-@pytest.mark.parametrize("count", [2, 4, 8])
-@pytest.mark.parametrize("seed", range(6))
-def test_payloads_of_small_numbers(markers: bool, step: int, count: int, seed: int) -> None:
-    """Each number may be a Marker.  Many may begin an FPDU, except for their ULPDU_Length of 0."""
-    rng = random.Random(seed)
-    ulpdus = []
-    for number in range(count + 2):
-        payload = b"".join((step * rng.randrange(512)).to_bytes(4, "big") for _ in range(2000))
-        if seed % 2:
-            ulpdus += messages.write(0x1234, number * len(payload), payload, 65_535)
-        else:
-            ulpdus += messages.send(number + 1, payload, 65_535)
-    octets, truth = build_stream(ulpdus, markers=markers)
-    talk = Talk(syn=False)
-    begin, end = truth[0].start + rng.randint(1, 200), truth[-1].end - rng.randint(1, 50)
-    talk.miss(0, octets[:begin])
-    talk.say(0, octets[begin:end], size=1448)
-    assert [each.ulpdu for each in fpdus(talk.fed())] == ulpdus[1:-1]

@@ -18,7 +18,6 @@ from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.messages import Messages
 from tests.stream.cut import fed_with_cuts
 from tests.stream.exchange import messages_of
-from tests.stream.startup import reply, request
 from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
@@ -121,25 +120,6 @@ def test_messages_with_missing_parts(
         for each in delivered(ulpdus, lost=lost)
         if each.fpdus
     )
-
-
-@pytest.mark.parametrize("startup", [False, True])
-def test_an_unknown_beginning(startup: bool) -> None:
-    """Without the SYN, a direction may begin with the rest of a message.
-
-    This holds even if a startup frame, captured later, shows that it does not.
-    """
-    talk = Talk(syn=False)
-    if startup:
-        talk.say(0, request())
-        talk.say(1, reply())
-    before, talk.segments = talk.segments, []
-    ulpdus = messages.write(7, 4096, bytes(3000))
-    talk.say(0, mpastream.build_stream(ulpdus * 2, markers=False)[0], size=1460)
-    talk.segments += before
-    first, second = messages_of(talk.closed())
-    assert (first.captured_length, first.missing, first.complete) == (3000, ((None, None),), False)
-    assert (second.length, second.complete) == (3000, True)
 
 
 @pytest.mark.parametrize("markers", [True, False])
@@ -252,25 +232,6 @@ def without_beginning(ulpdus: list[bytes]) -> list[MessageRecovered]:
     talk = Talk(syn=False)
     talk.say(0, mpastream.build_stream(ulpdus)[0], size=40)
     return messages_of(talk.fed())
-
-
-def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
-    """The octets of a hole are captured long after later octets and their acknowledgement."""
-    ulpdus = [messages.send(msn, payload(40))[0] for msn in range(1, 301)]
-    octets, truth = mpastream.build_stream(ulpdus)
-    talk = started()
-    base = talk.next[0]
-    for index, fpdu in enumerate(truth):
-        is_lost = index in (50, 51, 52, 100)
-        talk.say(0, octets[fpdu.start : fpdu.end], captured=not is_lost)
-        talk.say(1, flags=ACK)
-    talk.copy(0, base + truth[51].start, octets[truth[51].start : truth[51].end])
-    found = messages_of(talk.closed())
-    assert sorted(each.msn or 0 for each in found if each.fpdus) == [
-        msn for msn in range(1, 301) if msn not in (51, 53, 101)
-    ]
-    assert skipped(found) == [(0, 51, 1), (0, 53, 1), (0, 101, 1)]
-    assert not any(each.duplicates for each in found)
 
 
 def test_octets_that_the_snap_length_cut_off_are_missing() -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Segment, StartupItem, conversation_of
+from scapy_mpa.craft import Conversation, Segment, StartupItem
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
     Duplication,
@@ -34,7 +34,6 @@ from tests.craft.reading import plain, printed
 from tests.stream.crafted import INITIATOR, Record, fpdu_keys, of, places
 
 FORCED = Dialect.OSC
-OF_REVISION_1 = (Dialect.RFC5044, Dialect.RTR_PROPOSAL_2007, Dialect.SOFTUIWARP)
 LENGTHS = st.lists(st.integers(0, 900), min_size=1, max_size=12)
 MARKERS = st.tuples(st.booleans(), st.booleans())
 PACKING = st.sampled_from(("aligned", "packed", "stream"))
@@ -209,41 +208,3 @@ def test_a_reply_that_breaks_the_rule(made: Conversation) -> None:
     brief = [{name: each[name] for name in each if name != "payload"} for each in found]
     assert printed(frames, Dialect.RFC5044) == [each for each in brief if each["type"] != "message"]
     assert of(found, "connection")[0]["dialect"] == "rfc5044"
-
-
-@given(st.builds(with_osc_revisions, LENGTHS, markers=MARKERS, crc=st.booleans()))
-def test_forced_wrongly(made: Conversation) -> None:
-    """A conforming stream read as osc gives records or errors, and no more FPDUs than octets."""
-    frames = made.frames()
-    found = plain(frames, FORCED)
-    printed(frames, FORCED)
-    stream = sum(len(each.octets) for each in made.layout())
-    assert sum(each["ulpdu_length"] for each in of(found, "fpdu")) <= stream
-
-
-@given(
-    st.builds(
-        conversation,
-        LENGTHS,
-        st.none(),
-        markers=MARKERS,
-        crc=st.booleans(),
-        revision=st.integers(0, 2),
-    )
-)
-def test_other_revisions_are_not_its_own(made: Conversation) -> None:
-    """Forcing osc has no effect, except on the dialect of a Request of revision 0."""
-    frames = made.frames()
-    assert but_request(plain(frames, FORCED)) == but_request(plain(frames))
-
-
-@pytest.mark.parametrize("dialect", [each for each in Dialect if each is not FORCED])
-def test_another_dialect_is_forced(dialect: Dialect) -> None:
-    """A forced dialect is believed if it has the Reply's revision.  If not, it has no effect."""
-    frames = conversation_of("osc").frames()
-    expected = dialect if dialect in OF_REVISION_1 else FORCED
-    (_, reply) = of(plain(frames, dialect), "startup")
-    assert reply["dialect"] == expected.value
-    assert (of(plain(frames, dialect), "connection") == of(plain(frames), "connection")) is (
-        expected is FORCED
-    )

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import Event, OverlapDiffers
 from tests.stream.cut import BASE, fed_with_cuts, sent, stream, wrong
 from tests.stream.feed import feed, fpdus
-from tests.stream.startup import ended
 from tests.stream.talk import started
 from tests.truth.impair import ACK
 from tests.truth.mpastream import TrueFPDU
@@ -51,26 +50,6 @@ def test_a_copy_does_not_restore_cut_off_octets(markers: bool) -> None:
     assert all(each.frames == (each.frame,) for each in fpdus(events, 0))
     assert not any(each.out_of_order for each in fpdus(events, 0))
     assert wrong(events) == [] and not any(isinstance(each, OverlapDiffers) for each in events)
-
-
-@pytest.mark.parametrize(
-    ("crc", "whole", "verdict", "crcs_on"),
-    [
-        (True, 14, "unknown", True),
-        (False, 14, "off", False),
-        (True, 0, "unknown", None),
-        (False, 0, "unknown", None),
-    ],
-)
-def test_cut_off_fpdus_do_not_show_whether_crcs_are_on(
-    crc: bool, whole: int, verdict: str, crcs_on: bool | None
-) -> None:
-    """Without startup frames, whole FPDUs show it.  Without whole FPDUs it stays unknown."""
-    octets, truth = stream([600] * 8 + [20] * whole, markers=False, crc=crc)
-    # Handshake, startup frames and the first FPDU were not captured.
-    events = feed(sent(octets, of_fpdus(truth, 200), crc=crc)[6:])
-    assert {each.crc for each in fpdus(events, 0) if each.ulpdu_length > 200} == {verdict}
-    assert ended(events).crc is crcs_on
 
 
 @given(

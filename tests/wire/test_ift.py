@@ -24,7 +24,6 @@ from scapy_mpa.wire.ift_negotiation import negotiate
 
 ONE = AdaptionIndication(ph=False, vtag=0x1111)
 OTHER = AdaptionIndication(ph=True, vtag=0x2222)
-U16 = st.integers(0, 0xFFFF)
 
 
 @pytest.mark.parametrize(
