@@ -43,7 +43,7 @@ def test_a_connection_of_one_segment(flags: int, octets: bytes) -> None:
 
 
 @pytest.mark.parametrize("octets", [b"", b"x"])
-def test_a_syn_that_shows_at_the_end_to_be_no_copy(octets: bytes) -> None:
+def test_a_syn_with_another_number_at_the_end(octets: bytes) -> None:
     """Nothing else was captured of the connection that it opened."""
     before = whole().segments
     other = before[0]._replace(seq=before[0].seq + 5000, flags=SYN | ACK, payload=octets)

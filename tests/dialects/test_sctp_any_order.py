@@ -155,7 +155,7 @@ def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) 
 
 
 @given(st.lists(st.binary(max_size=60), max_size=30), seeds)
-def test_whatever_comes(pieces: list[bytes], seed: int) -> None:
+def test_any_octets_in_any_chunk(pieces: list[bytes], seed: int) -> None:
     """Any octets in any chunk give a result, and each association ends once."""
     rng = random.Random(seed)
     frames = list(OPENING)

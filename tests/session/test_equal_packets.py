@@ -37,7 +37,7 @@ RPING = PCAPS / "rping_mpa2_crcon.pcap"
 CONNECTION = ConnectionId(0, bytes(12))
 
 
-def assert_alike(found: Iterable[Packet], wanted: Iterable[Packet]) -> None:
+def assert_equal_packets(found: Iterable[Packet], wanted: Iterable[Packet]) -> None:
     """Check that both have equal packets in the same order."""
     for number, (packet, expected) in enumerate(zip_longest(found, wanted)):
         assert packet is not None and expected is not None, number
@@ -73,8 +73,8 @@ def is_recovered(packet: Packet) -> bool:
 def test_captures(path: pathlib.Path) -> None:
     """All packets of real captures are equal, from ``sniff()`` and from ``rdmpa()``."""
     wanted = from_pcap(path)
-    assert_alike(sniff(offline=str(path), session=MPASession, quiet=True), wanted)
-    assert_alike(rdmpa(path), filter(is_recovered, wanted))
+    assert_equal_packets(sniff(offline=str(path), session=MPASession, quiet=True), wanted)
+    assert_equal_packets(rdmpa(path), filter(is_recovered, wanted))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_files(order: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
         with kind(str(tmp_path / name)) as reader:
             wanted = list(yielded(reader))
         assert len(wanted) > 20
-        assert_alike(found, wanted)
+        assert_equal_packets(found, wanted)
         assert [each.sniffed_on for each in found] == [each.sniffed_on for each in wanted]
 
 
@@ -173,7 +173,7 @@ def test_another_scapy(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def check(**options: Any) -> None:
         found = sniff(offline=str(RPING), session=MPASession(**options), quiet=True)
-        assert_alike(found, wanted)
+        assert_equal_packets(found, wanted)
 
     with monkeypatch.context() as patch:
         patch.setattr(form, "are_alike", lambda *_: False)
