@@ -237,12 +237,12 @@ class Region:
         """Return the evidence for an FPDU at a place and for those to which lengths lead from it.
 
         A repeated header is no evidence, and neither is its length.  An FPDU with a CRC, a Marker
-        or a QN would be believed alone.  So all that it adds for those before it is that a length
-        leads to it.
+        or a QN ends the row.  It adds only that a length leads to it, and that it continues a
+        message.
 
         :param key_counts: how often each header occurs in these octets.
         """
-        total, at = 0, start
+        total, at, arrives = 0, start, False
         seen: set[bytes] = set()
         messages = _Messages()
         for _ in range(_ROW):
@@ -253,18 +253,19 @@ class Region:
             is_again = edge.key in seen or key_counts.get(edge.key, 0) > 1
             is_good = edge.verdict == "good"
             bits = edge.bits if is_good or not is_again else edge.marker_bits
-            if at > start and (is_good or bits >= weights.MARKER):
-                return total + weights.ARRIVAL if total else 0
+            arrives = at > start and (is_good or bits >= weights.MARKER)
+            if arrives:
+                break
             total += bits
             seen.add(edge.key)
             at = edge.end
             if at == self.limit:
                 # Without CRCs, to end where the octets end is no evidence.
                 arrives = self.crc or at < self.stretch.island.end
-                return total + weights.ARRIVAL * arrives if total else 0
+                break
             if total >= weights.PROOF or edge.verdict == "short":
                 break
-        return total
+        return total + weights.ARRIVAL * (arrives and total > 0)
 
     def coincidence(self, edge: Edge) -> int:
         """Return how unlikely it is, in bits, that a wrong length leads to the next FPDU.
