@@ -25,9 +25,6 @@ WORD: Final = 4
 
 MARKER_LENGTH: Final = WORD
 MARKER_INTERVAL: Final = 512
-MARKER_RESERVED: Final = bytes(2)
-"""The first half of a Marker (RFC 5044 4.2)."""
-
 FPDUPTR_MASK: Final = 0xFFFC
 """The low two bits of a received FPDUPTR are taken as zero (RFC 5044 4.2)."""
 

@@ -21,7 +21,6 @@ from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
-    MARKER_RESERVED,
     WORD,
     Layout,
     fpdu_layout,
@@ -210,9 +209,8 @@ class FPDUReader:
             crc: CrcVerdict = "good" if good else "bad"
             return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, good)
         if pointed:
-            # Without CRCs, the reserved half of the first Marker must be zero, too.
-            first = layout.markers[0]
-            pointed = octets[first : first + 2] == MARKER_RESERVED
+            # Without CRCs, all bits of the first Marker must be as sent.
+            pointed = markers[0] == layout.fpduptrs[0]
         sound = agrees and self._plausible(octets, layout, ulpdu_length)
         return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, pointed, sound)
 

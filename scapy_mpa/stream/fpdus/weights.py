@@ -27,10 +27,10 @@ CONTINUES: Final = 24
 other protocols have counters and offsets, too, so it is a quarter of that."""
 MARKER: Final = 28
 """A Marker that points back: 16 reserved bits, and 14 that point to the header of its FPDU.  It is
-two less, since small numbers in tables look so.  All octets must be as a conforming sender writes
-them; a receiver accepts others, too (RFC 5044 4.2), but they are no better than zeros."""
+two less, since small numbers in tables look so.  All its bits are as sent.  A receiver ignores some
+(RFC 5044 4.2); a Marker with one of these set counts as ``LEADING``."""
 LEADING: Final = 4
-"""A Marker of zeros.  Zeros are frequent in payloads."""
+"""A Marker of zeros, which are frequent in payloads, or one with ignored bits set."""
 CRC: Final = 32
 """A good CRC.  Other octets, or an FPDU with another number of Markers, have one only by chance."""
 ARRIVAL: Final = 14
