@@ -347,9 +347,7 @@ class Cleaner:
             _, number, captured = ended.popleft()
             rewriter = orders.pop(number).rewriter
             if rewriter.opening.is_mpa:
-                # Octets may be written twice: at a limit, before they are found to be a startup
-                # frame, and then as that.
-                self.report.left_out += max(0, captured - rewriter.kept)
+                self.report.left_out += captured - rewriter.kept
         written = self._out[:]
         self._out.clear()
         return written

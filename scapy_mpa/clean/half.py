@@ -46,6 +46,8 @@ class WrittenHalf:
     """Position from which on all octets belong to FPDUs."""
     first_fpdu: int | None = None
     """The lowest position of an FPDU so far."""
+    streamed: int = 0
+    """Position after the octets in streaming mode that were written."""
     last_copied: int = 0
     """The number of the last frame that was copied with its payload."""
     has_syn: bool = False

@@ -54,7 +54,8 @@ class Rewriter:
     opening: Opening = field(init=False)
     """The startup frames of the connection."""
     kept: int = 0
-    """Captured octets that are written, and those of startup frames that others replace."""
+    """Captured octets that are written, each counted once.  Startup frames count even if others
+    replace them."""
     _halves: tuple[WrittenHalf, WrittenHalf] = field(
         default_factory=lambda: (WrittenHalf(), WrittenHalf())
     )
@@ -223,6 +224,7 @@ class Rewriter:
         if not is_copied:
             self._send_anew(slot, ACK | PSH, octets, seq, end - begin)
         self.kept += max(0, begin + len(octets) - max(begin, half.end))
+        half.streamed = max(half.streamed, end)
         if end > half.end:
             half.advance(end, seq + end - begin)
             if self._is_open:
@@ -235,7 +237,9 @@ class Rewriter:
         if item.is_written:
             return
         item.is_written = True
-        self.kept += item.captured
+        # At a limit, octets are written before they are found to be a startup frame.
+        again = min(self._halves[item.direction].streamed, item.end) - item.start
+        self.kept += item.captured - max(0, again)
         remarks = self._prepare(item, slot)
         if remarks is None:
             return

@@ -318,6 +318,11 @@ def test_octets_that_are_written_twice() -> None:
     request = next(at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID Req"))
     sent.insert(request + 2, sent.pop(request))
     assert clean(conversation.frames(sent), Limits(octets_in_total=500)).report.left_out == 0
+    # Of another FPDU, only these octets are captured.
+    conversation.initiator.send(bytes(40))
+    last = next(each for each in reversed(conversation.segments()) if each.octets)
+    sent.append(replace(last, octets=last.octets[:10]))
+    assert clean(conversation.frames(sent), Limits(octets_in_total=500)).report.left_out == 10
 
 
 def test_connections_that_ended_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
