@@ -21,9 +21,10 @@ _BY_KNOWN_OCTET: Final = 40
 _AT_MOST: Final = 1 << 26
 # One search gets at most this part of the purse.
 _SHARE: Final = 2
-# This part of an allowance is kept to weigh the FPDUs that were found.  As much comes in addition
-# for places that only a CRC can prove.
+# When this part of an allowance is left, no further places are looked for.  Weighing uses the rest.
 _KEPT: Final = 8
+# This part of it comes in addition, for places that only a CRC can prove.
+_FOR_CRCS: Final = 8
 # If less is left, directions that can wait do so.
 _LEAST: Final = 1 << 14
 
@@ -41,7 +42,7 @@ class Allowance:
         self._lent = lent
         self.is_short = is_short
         self.left = lent
-        self.spare = lent // _KEPT
+        self.spare = lent // _FOR_CRCS
         """For places that only a CRC can prove.  ``left`` pays for the others, so that none of
         these is missed."""
 
@@ -51,14 +52,14 @@ class Allowance:
         return self.left > 0
 
     def look(self, cost: int) -> bool:
-        """Spend the cost of looking for FPDUs; return whether more than the kept part is left."""
+        """Spend the cost of looking for a place; return whether others may be looked for."""
         self.left -= cost
         return self.left > self._lent // _KEPT
 
     @property
     def spent(self) -> int:
         """What the search has spent."""
-        return self._lent + self._lent // _KEPT - self.left - self.spare
+        return self._lent + self._lent // _FOR_CRCS - self.left - self.spare
 
 
 class Purse:
