@@ -100,7 +100,7 @@ class Lines:
             if type(row) is not tuple:
                 lines.append(self._line_of(row))
                 continue
-            frame, time_ns, direction, offset, shape, first, second, third, _, octets, _ = row
+            frame, time_ns, direction, offset, shape, first, second, third, _, content, _ = row
             pattern = shape.line
             if not pattern:
                 if pattern is None:
@@ -120,8 +120,8 @@ class Lines:
             if shape.kind == "message":
                 count: tuple[int, ...] = ()
                 if shape.several:
-                    first, second = octets[0][5:7]
-                    count = sum([each[4].payload for each in octets]), len(octets)
+                    _, _, _, _, _, first, second, *_ = content[0]
+                    count = sum([each[4].payload for each in content]), len(content)
                 name, number = (first, second) if shape.tagged else (second >> 32, second & _WORD)
                 lines.append(pattern % (head, name, number, *count))
             elif shape.tagged:
@@ -179,7 +179,7 @@ def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
     record = pattern_of(row, clock)
     if record is None or record.get("invalidate_stag") is not None:
         return b""
-    if row[4].kind == "message" and row[4].several:
+    if row[4].several:
         record |= dict.fromkeys(("captured_length", "fpdus"), "%d")
     return b"%b  " + WORDS[row[4].kind](record).encode() + b"\n"
 

@@ -149,7 +149,7 @@ def _members(record: Record) -> bytes:
 def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
     """Return the pattern of the records of a shape; empty if each must be encoded by itself."""
     record = pattern_of(row, clock)
-    if record is None or (row[4].kind == "message" and row[4].several):
+    if record is None or row[4].several:
         return b""
     # The pattern has one place for both.
     del record["captured_from"]

@@ -50,19 +50,22 @@ class Messages:
         self._budget = Budget(Limits(octets_in_total=HELD_IN_TOTAL))
 
     def added_to(self, rows: list[Any]) -> list[Any]:
-        """Return rows and events, each followed by the messages that it completes.
+        """Return the events, the rows if they are wanted, and after each the messages that it
+        completes.
 
-        The end of a connection is the last event of the connection.
+        Messages that are reported because of their memory may come last.  The end of a connection
+        is the last event of the connection.
         """
         found: list[Any] = []
-        halves, at, fpdus = set(), 0, self._fpdus
+        halves: dict[HalfMessages, None] = {}
+        at, fpdus = 0, self._fpdus
         while at < len(rows):
             row, begin = rows[at], at
-            if type(row) is tuple and self._payloads is None:
+            if type(row) is tuple and row[4].message is not False and self._payloads is None:
                 direction = row[2]
                 half = self._halves_of(direction.connection.identity)[direction.index]
                 if half.is_at_rest:
-                    halves.add(half)
+                    halves[half] = None
                     at = half.take_rows(rows, at, found, fpdus=fpdus)
             if at == begin:
                 at += 1
@@ -145,7 +148,9 @@ class Messages:
         if halves[0].is_at_rest:
             for half in halves:
                 half.is_at_rest = False
-                half.deliver_rows()
+                if half.parts:
+                    half.deliver_rows()
+                    self._budget.count(half)
         return halves
 
     def _finish(self, event: ConnectionEnded) -> None:

@@ -32,11 +32,11 @@ class ReadDirection(Protocol):
     """The shape of the last FPDU that was read."""
 
 
-Row: TypeAlias = tuple[int, int, Any, int, Any, int, int, int, int | tuple[int, ...], bytes, int]
-"""An FPDU, or a message in one FPDU.  Its items: the number of the frame that completed it, the
-time of that frame in nanoseconds, direction, offset of the first octet, shape, three words of the
-DDP header, the frame or frames that brought it, its octets, and the sender's acknowledgement
-number."""
+Row: TypeAlias = tuple[int, int, Any, int, Any, int, int, int, int | tuple[int, ...], Any, int]
+"""An FPDU, or a message of ordinary FPDUs.  Its items: the number of the frame that completed it,
+the time of that frame in nanoseconds, direction, offset of the first octet, shape, three words of
+the DDP header, the frame or frames that brought it, its octets (of a message, the rows of its
+FPDUs), and the sender's acknowledgement number."""
 
 
 def read(

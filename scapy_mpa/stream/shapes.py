@@ -32,6 +32,7 @@ class Shape:
     """
 
     kind: Final = "fpdu"
+    several: Final = False
 
     __slots__ = (
         "control",

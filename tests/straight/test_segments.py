@@ -17,6 +17,7 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery.assembly import LISTED_PARTS
+from scapy_mpa.stream.delivery.held import HELD_IN_TOTAL
 from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import ConnectionEnded, GapFound, MessageRecovered
@@ -85,7 +86,8 @@ MESSAGES = {
     "answer": lambda msns: messages.read_response(5, 0, b"r"),
     "answer, from elsewhere": lambda msns: messages.read_response(7, 0, b"r"),
 }
-"""Messages of one FPDU, or its first or last one, each made from the next MSNs on QN 0 and 1."""
+"""Messages in one FPDU, and first or last FPDUs of longer ones.  Each is made from the next MSNs on
+QN 0 and 1."""
 
 
 EACH_RULE = {
@@ -130,7 +132,8 @@ def with_each_rule(test: Any) -> Any:
     """Try a property with each of ``EACH_RULE`` first."""
     for sent, apart in itertools.product(EACH_RULE.values(), (1, 40)):
         amid = [(0, "send", None), *sent, (0, "send", None)]
-        test = example(sent=amid, apart=apart, settled=True)(test)
+        for batch in (1, 100):
+            test = example(sent=amid, apart=apart, settled=True, batch=batch)(test)
     return test
 
 
@@ -160,11 +163,12 @@ def events_of(found: list[Any]) -> list[Any]:
     ),
     apart=st.sampled_from((1, 40)),
     settled=st.booleans(),
+    batch=st.sampled_from((1, 3, 100)),
 )
 def test_messages_that_follow_each_other(
-    sent: list[tuple[int, str, int | None]], apart: int, settled: bool
+    sent: list[tuple[int, str, int | None]], apart: int, settled: bool, batch: int
 ) -> None:
-    """Rows and their events give the same messages, whatever is missing.
+    """Rows and their events give the same messages, whatever is missing.  All memory is counted.
 
     Most messages are whole in one FPDU, and the next of their queue.  Others come among them.
     """
@@ -195,7 +199,13 @@ def test_messages_that_follow_each_other(
             found.append(row)
         found += [gap for after, gap in waiting if not after]
         waiting = [[after - 1, gap] for after, gap in waiting if after]
-    by_rows = [event_of(each) for each in Messages().added_to(found)]
+    taker = Messages()
+    by_rows: list[Any] = []
+    for at in range(0, len(found), batch):
+        by_rows += map(event_of, taker.added_to(found[at:][:batch]))
+        held = sum(half.held for halves in taker._halves.values() for half in halves)
+        # A Response that waits no more is counted until the next segment of its direction.
+        assert taker._budget.room <= HELD_IN_TOTAL - held
     assert by_rows == events_of(found)
 
 
@@ -219,11 +229,29 @@ def test_messages_of_very_many_rows(parts: int) -> None:
 
 
 def test_rows_of_messages_in_progress_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If they take too much memory, the message is reported as it is, and again with the rest."""
+    """If they take too much memory, the message is reported as it is, and its rest as another
+    message."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 10_000)
     found = long_write(200)
     taker = Messages(fpdus=False)
     brought = [each for at in range(0, len(found), 10) for each in taker.added_to(found[at:][:10])]
     *early, last = [each for each in map(event_of, brought) if isinstance(each, MessageRecovered)]
-    assert len(early) > 2 and not any(each.complete for each in early) and last.complete
+    assert len(early) > 2 and not any(each.complete for each in early)
     assert sum(each.fpdus for each in (*early, last)) == 200
+
+
+def test_the_message_that_was_held_longest_is_reported_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if many connections begin theirs at once."""
+    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 2_000)
+    talk = started()
+    talk.say(0, mpastream.build_stream([messages.tagged_header(0, 1, 0, False) + b"w"])[0])
+    frames = [
+        frame
+        for number in range(40)
+        for frame in pcapfile.frames(talk.segments, hosts=(f"10.0.0.{number}", "10.0.1.1"))
+    ]
+    found = [row for row in rows_in(io.BytesIO(pcapfile.pcap(frames))) if type(row) is tuple]
+    early = [each.connection.number for each in Messages(fpdus=False).added_to(found)]
+    assert len(early) > 20 and early == [*range(len(early))]

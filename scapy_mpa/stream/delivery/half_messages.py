@@ -43,11 +43,11 @@ class HalfMessages:
     """Position up to which octets were given up."""
     _tagged: TaggedMessages = field(init=False)
     _untagged: UntaggedMessages = field(init=False)
-    _parts: list[Row] = field(default_factory=list)
+    parts: list[Row] = field(default_factory=list)
     """The rows of a message in progress, if it is plain."""
     is_at_rest: bool = True
-    """True if nothing waits in either direction, but perhaps a message in rows.  Then plain
-    messages change only the expected position and MSN."""
+    """True if nothing waits in either direction, except rows of a message in progress.  Then a
+    plain message changes only the expected position and MSN."""
 
     def __post_init__(self) -> None:
         self._tagged = TaggedMessages(self.out)
@@ -74,11 +74,12 @@ class HalfMessages:
         Nothing waits.  So only the position, the MSN, and the message in progress change.
 
         :param at: where to begin in ``rows``.
-        :param found: takes each row if ``fpdus``, and after the last row of a message its own row.
+        :param found: takes each row if ``fpdus``; and, after the last row of a message, the row of
+            the message.
         :return: the index of the first row that was not taken.
         """
         _, _, direction, begin, *_ = rows[at]
-        turns, requests, parts = self._turns, self.requests, self._parts
+        turns, requests, parts = self._turns, self.requests, self.parts
         position = turns.position_of(rows[at])
         if position is None:
             return at
@@ -106,13 +107,25 @@ class HalfMessages:
                 continue
             if not tagged:
                 send, sends = (send + 1) & SEQUENCE_MASK, sends + 1
-            of, whole, parts = shapes[bool(parts)], [*parts, row], []
+            message, whole, parts = shapes[bool(parts)], [*parts, row], []
             found.append(
-                (frame, time_ns, direction, offset, of, first, second, third, frames, whole, ack)
+                (
+                    frame,
+                    time_ns,
+                    direction,
+                    offset,
+                    message,
+                    first,
+                    second,
+                    third,
+                    frames,
+                    whole,
+                    ack,
+                )
             )
         if end == begin:
             return at
-        self._parts = parts
+        self.parts = parts
         self._untagged.note_sends(sends)
         turns.expected = position + end - begin
         # A frame that completes an FPDU brought octets of it, or of one before it.
@@ -123,7 +136,7 @@ class HalfMessages:
 
     def deliver_rows(self) -> None:
         """Take the rows of a message in progress as segments: something is not ordinary."""
-        parts, self._parts = self._parts, []
+        parts, self.parts = self.parts, []
         for row in parts:
             segment = segment_of(row)
             assert segment is not None
@@ -184,7 +197,7 @@ class HalfMessages:
     @property
     def held(self) -> int:
         """Octets of memory taken, roughly."""
-        waiting = len(self._turns.waiting) * HELD_BY_EACH + len(self._parts) * HELD_BY_PIECE
+        waiting = len(self._turns.waiting) * HELD_BY_EACH + len(self.parts) * HELD_BY_PIECE
         parts = self._tagged, self._untagged, self.responses, self.requests
         return waiting + sum([each.held for each in parts])
 

@@ -37,7 +37,8 @@ from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import fpdu_length
 
 _LOOKED_AT: Final = 64
-"""Requests that are compared with one Response, at most."""
+"""Requests with the fields of a Response that are tried for it, at most.  They are looked for among
+all that are outstanding."""
 
 _LEAST: Final = fpdu_length(TAGGED_LENGTH)
 # Octets of a Response without payload in the stream.

@@ -107,8 +107,11 @@ class Request:
 
 def request_of(segment: DDPSegment) -> Request | None:
     """Return the Request that a segment holds, None if it holds no whole one."""
-    msn, opcode, body = segment.header.msn, segment.opcode, segment.rdmap_header
-    if msn is None or opcode not in REQUESTS or len(body) != WITH_HEADER[opcode]:
+    msn, opcode = segment.header.msn, segment.opcode
+    if msn is None or opcode not in REQUESTS:
+        return None
+    body = segment.rdmap_header
+    if len(body) != WITH_HEADER[opcode]:
         return None
     if opcode == Opcode.READ_REQUEST:
         return Request(msn, segment.origin, segment.captured, read=parse_read_request(body))

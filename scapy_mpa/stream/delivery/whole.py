@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Messages whose FPDUs are all ordinary and follow each other: their rows also report the message.
+"""Messages whose FPDUs are all ordinary and come one after the other.
 
-Nearly all messages are such ones, and many applications send mostly messages of one FPDU.  They
-need no assembly.
+The rows of the FPDUs also report the message.  Sends and RDMA Writes without loss are such
+messages.  They need no assembly.
 """
 
 from __future__ import annotations
