@@ -64,17 +64,12 @@ class Fragments:
     """Takes fragments, returns packets.
 
     Overlapping fragments make a receiver drop the packet (RFC 5722 4), and so they do here.  An
-    equal copy of a fragment does not.  A copy of the last fragment gives the packet again, as a
-    copy of a frame with a whole packet does.
+    equal copy of a fragment does not.
     """
 
     def __init__(self) -> None:
         self._packets: dict[bytes, _Pieces] = {}
         self._octets = 0
-        self._last: tuple[bytes, int, bytes] | None = None
-        """The fragment that completed the latest packet: key, offset, octets."""
-        self._whole = b""
-        """The frame with that packet."""
 
     def take(self, frame: Frame, headers: Headers) -> tuple[Frame, int] | None:
         """Take the fragment of a frame.
@@ -91,13 +86,11 @@ class Fragments:
             raise headers.wrong("IP fragment", "cut")
         if end > _LARGEST or (fragment.has_more and (size % 8 or not size)):
             raise headers.wrong("IP fragment", "damaged")
-        key, octets = headers.network + fragment.identity, _octets_of((frame, headers))
-        if key not in self._packets and (key, offset, octets) == self._last:
-            return _with_octets(frame, self._whole), 1
+        key = headers.network + fragment.identity
         packet = self._packet(key, frame.time_ns)
         known = packet.pieces.get(offset)
         packet.frames += 1
-        if known is not None and _octets_of(known) == octets:
+        if known is not None and _octets_of(known) == _octets_of((frame, headers)):
             return None
         if packet.is_refused or packet.overlaps(offset, end, is_last=not fragment.has_more):
             packet.is_refused = True
@@ -114,8 +107,7 @@ class Fragments:
             packet.total = end
         if packet.octets == packet.total:
             self._remove(key)
-            self._last, self._whole = (key, offset, octets), _whole(packet)
-            return _with_octets(frame, self._whole), packet.frames
+            return _whole(packet, frame), packet.frames
         return None
 
     def _packet(self, key: bytes, time_ns: int) -> _Pieces:
@@ -138,12 +130,8 @@ def _octets_of(piece: tuple[Frame, Headers]) -> bytes:
     return frame.octets[headers.at : headers.captured_end]
 
 
-def _with_octets(frame: Frame, octets: bytes) -> Frame:
-    return frame._replace(octets=octets, original_length=len(octets))
-
-
-def _whole(packet: _Pieces) -> bytes:
-    """Return the octets of a complete packet after the headers of its first fragment."""
+def _whole(packet: _Pieces, last: Frame) -> Frame:
+    """Return a frame with a complete packet, and with the headers of the first fragment."""
     first, headers = packet.pieces[0]
     assert headers.fragment is not None
     octets = bytearray(first.octets[: headers.at])
@@ -152,4 +140,4 @@ def _whole(packet: _Pieces) -> bytes:
     control = headers.fragment.control
     octets[control : control + 2] = bytes(2)
     headers.refit(octets)
-    return bytes(octets)
+    return last._replace(octets=bytes(octets), original_length=len(octets))
