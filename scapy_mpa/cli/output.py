@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The standard streams of a command.
 
-Errors in writing them are noticed, and end without a traceback.  Standard output is written in
-large pieces.
+Errors in writing them are noticed, and end without a traceback.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TextIO
+from typing import Any, BinaryIO, Final, TextIO
 
 from scapy_mpa.cli.status import complain
 
@@ -55,10 +54,11 @@ def write_text(text: bytes) -> None:
 
 
 @contextlib.contextmanager
-def output_file() -> Iterator[Any]:
+def output_file() -> Iterator[BinaryIO | None]:
     """Open standard output for octets, and flush it at the end of the block.
 
-    None in place of a file: standard output was replaced by something that takes text only.
+    It is None if standard output takes text only.  Any OSError in the block counts as one of
+    standard output.
 
     :raises OutputError: standard output is closed, or cannot be written.
     """

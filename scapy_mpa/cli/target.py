@@ -28,8 +28,10 @@ def target_file(name: str) -> Iterator[BinaryIO]:
     :raises KeyboardInterrupt: a signal came.
     """
     if name == DASH:
-        with output_file() as file:
-            yield file
+        with output_file() as output:
+            if output is None:
+                raise OutputError("standard output takes text only; name a file")
+            yield output
         return
     ending = Path(name).suffix
     if ending in SUFFIXES:
