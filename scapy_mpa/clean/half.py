@@ -15,7 +15,7 @@ from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 _UNACKNOWLEDGED: Final = 256
 """Ends of unacknowledged segments that are remembered, at most.  If there are more, every second
-one is forgotten.  Who acknowledges it then acknowledges the end before it."""
+one is forgotten.  An acknowledgement of it then counts for the end before it."""
 
 
 @dataclass(slots=True, eq=False)

@@ -84,11 +84,11 @@ class Order:
     _request_at: int = NEVER
     """The last Request is written in the slot of this number, or in a later one."""
     _after_startup: int = NEVER
-    """The number of the first frame that must be written after the startup frames.  NEVER if none
-    must wait for them, or if they are no longer waited for."""
+    """The number of the first frame that must be written after the startup frames.  NEVER: no
+    frame waits for them."""
     _waits_until: int | None = None
-    """The connection waits for startup frames until it has so many segments.  None before it begins
-    to wait."""
+    """The number of segments at which the connection stops waiting for startup frames.  None: it
+    does not wait yet."""
     _reset_at: int = NEVER
     """The number of the first frame with a RST."""
     is_at_rest: bool = False

@@ -43,7 +43,7 @@ class Reading:
     :param live: yield results at once, not in large batches.
     :param checks: also report DDP segments and RDMAP messages that a receiver must not accept.
     :param messages: report messages, too.
-    :param fpdus: with ``messages``, report also the ordinary FPDUs.
+    :param fpdus: report ordinary FPDUs, too; without ``messages`` or with a selection, always.
     :param payload: with the octets of messages.
     :param timed: remember when frames were captured; else only the time of finding is known.
     :param dialect: the dialect that the user named, if any.
@@ -93,7 +93,7 @@ class Reading:
             from scapy_mpa.stream.messages import Messages
 
             needs_payload = selection is not None and selection.has_payload
-            # They show whether anything was selected.
+            # Ordinary FPDUs show whether anything was selected.
             fpdus = fpdus or selection is not None
             self._messages = Messages(payload=payload or needs_payload, fpdus=fpdus)
         self.followed = Followed(
