@@ -12,8 +12,8 @@ import struct
 from struct import Struct
 from typing import Final
 
-from scapy_mpa.capture.headers import ETHER_TYPE, IPV4, IPV6, checksum
-from scapy_mpa.capture.tcp import TCP_LENGTH, TCP_PROTOCOL, tcp_header
+from scapy_mpa.capture.headers import ETHER_TYPE, IPV4, IPV6, TCP_PROTOCOL, checksum
+from scapy_mpa.capture.tcp import TCP_LENGTH, tcp_header
 from scapy_mpa.wire.errors import LocalProtocolError
 
 LARGEST_DATAGRAM: Final = 0xFFFF

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from scapy_mpa.capture.fragments import FRAGMENT_OF, Fragments
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import FRAGMENT, IPV4, TCP, UDP_PORT, Headers
+from scapy_mpa.capture.headers import FRAGMENT, IPV4, TCP, TCP_PROTOCOL, UDP_PORT, Headers
 from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, TOO_MANY_HEADERS, NotFollowedError
-from scapy_mpa.capture.tcp import TCP_PROTOCOL, tcp_segment
+from scapy_mpa.capture.tcp import tcp_segment
 from scapy_mpa.capture.tunnel import vxlan
 from scapy_mpa.stream.segment import Segment
 

@@ -29,8 +29,10 @@ IPV4: Final = ETHER_TYPE | 0x0800
 IPV6: Final = ETHER_TYPE | 0x86DD
 LLC: Final = ETHER_TYPE
 """IEEE 802.2.  A length, or a number in its place, is before it: EtherTypes begin at 0x0600."""
-TCP: Final = PROTOCOL | 6
-SCTP: Final = PROTOCOL | 132
+TCP_PROTOCOL: Final = 6
+SCTP_PROTOCOL: Final = 132
+TCP: Final = PROTOCOL | TCP_PROTOCOL
+SCTP: Final = PROTOCOL | SCTP_PROTOCOL
 NO_IP: Final = ETHER_TYPE | 1
 """Octets that are not IP, and in which there is none."""
 FRAGMENT: Final = 6 << 32

@@ -13,14 +13,14 @@ Lengths = dict[int, tuple[str, int]]
 """By option code: the name of the option, and the octets of its value."""
 
 _END_OF_OPTIONS: Final = 0
-NAME: Final = 2
-TIMESTAMP_RESOLUTION: Final = 9
+IF_NAME: Final = 2
+IF_TSRESOL: Final = 9
 _FCS_LENGTH: Final = 13
-TIMESTAMP_OFFSET: Final = 14
+IF_TSOFFSET: Final = 14
 _LENGTHS: Final[Lengths] = {
-    TIMESTAMP_RESOLUTION: ("if_tsresol", 1),
+    IF_TSRESOL: ("if_tsresol", 1),
     _FCS_LENGTH: ("if_fcslen", 1),
-    TIMESTAMP_OFFSET: ("if_tsoffset", 8),
+    IF_TSOFFSET: ("if_tsoffset", 8),
 }
 
 _POWER_OF_TWO: Final = 0x80
@@ -67,9 +67,9 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
         raise DamagedError("an interface description is too short", where)
     link_type, snap_length = unpack_from(order + "H2xI", octets)
     found, fault = good_options(octets[_DESCRIPTION_LENGTH:], order, _LENGTHS)
-    numerator, denominator = _resolution(found.get(TIMESTAMP_RESOLUTION, _MICROSECONDS)[0])
-    (seconds,) = unpack(order + "q", found.get(TIMESTAMP_OFFSET, bytes(8)))
-    name = found.get(NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
+    numerator, denominator = _resolution(found.get(IF_TSRESOL, _MICROSECONDS)[0])
+    (seconds,) = unpack(order + "q", found.get(IF_TSOFFSET, bytes(8)))
+    name = found.get(IF_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
     return Interface(
         link_type,
         snap_length,

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import Headers, checksum
+from scapy_mpa.capture.headers import TCP_PROTOCOL, Headers, checksum
 from scapy_mpa.stream.segment import Segment, flow_addresses
 
 _TCP: Final = Struct(">4sIIBBHHH")
@@ -19,8 +19,6 @@ _TCP: Final = Struct(">4sIIBBHHH")
 pointer."""
 TCP_LENGTH: Final = 20
 """Octets of a header without options."""
-TCP_PROTOCOL: Final = 6
-"""The protocol number of IP."""
 
 
 def tcp_segment(frame: Frame, headers: Headers) -> Segment:

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import BinaryIO, Final
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.interface import NAME, TIMESTAMP_OFFSET, TIMESTAMP_RESOLUTION
+from scapy_mpa.capture.interface import IF_NAME, IF_TSOFFSET, IF_TSRESOL
 from scapy_mpa.capture.pcapng import (
     ENHANCED_PACKET,
     INTERFACE_DESCRIPTION,
@@ -115,9 +115,9 @@ class PcapngWriter:
             INTERFACE_DESCRIPTION,
             _INTERFACE.pack(link_type, 0, 0),
             (
-                (NAME, name),
-                (TIMESTAMP_RESOLUTION, _NANOSECONDS),
-                (TIMESTAMP_OFFSET, _OFFSET.pack(offset) if offset else None),
+                (IF_NAME, name),
+                (IF_TSRESOL, _NANOSECONDS),
+                (IF_TSOFFSET, _OFFSET.pack(offset) if offset else None),
             ),
         )
         return self._interfaces.setdefault((link_type, name, offset), len(self._interfaces))

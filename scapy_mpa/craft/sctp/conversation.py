@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from scapy_mpa.capture.headers import PROTOCOL, SCTP
+from scapy_mpa.capture.headers import SCTP_PROTOCOL
 from scapy_mpa.craft.captured import Captured, Fate
 from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.given import flag, number
@@ -201,7 +201,7 @@ class SctpConversation(Conversation):
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         builder = self._builders[segment.side]
-        return builder.datagram(SCTP - PROTOCOL, segment.octets, identification=identification)
+        return builder.datagram(SCTP_PROTOCOL, segment.octets, identification=identification)
 
     def _append_startup(self, item: StartupItem) -> None:
         is_first = not any(isinstance(each, ControlItem) for each in self.script)
