@@ -52,6 +52,7 @@ def test_enhanced_data_of_rfc_6581_9() -> None:
     assert found.data == bytes.fromhex("8102 c203") + b"data"
     assert found.private_data == b"data"
     assert build_enhanced("ACD", 0x0102, 0x0203) == bytes.fromhex("8102 c203")
+    assert frame(enhanced=1, revision=2, private_data=bytes(4)).enhanced
     assert found.problems() == []
 
 
