@@ -46,8 +46,8 @@ DOCUMENT: Final = "draft-williams-iwarp-ift-01"
 """The name under which the draft is cited."""
 
 
-def fault(text: str, clause: str) -> str:
-    """Return a fault in words.
+def problem_text(text: str, clause: str) -> str:
+    """Return the text of a problem, with the clause.
 
     :param clause: section of the draft that is broken, such as ``4.2``.
     """
@@ -103,15 +103,15 @@ class AdaptionIndication(NamedTuple):
         """
         found = []
         if self.magic != MAGIC:
-            found.append(fault(f"the magic number is 0x{self.magic:08x}", "4.1"))
+            found.append(problem_text(f"the magic number is 0x{self.magic:08x}", "4.1"))
         if not self.crc_is_good():
-            found.append(fault("the CRC of the adaption indication does not match", "4.2"))
+            found.append(problem_text("the CRC of the adaption indication does not match", "4.2"))
         if self.version < VERSION:
-            found.append(fault(f"version {self.version} is not 1", "4.2"))
+            found.append(problem_text(f"version {self.version} is not 1", "4.2"))
         if self.bc_version > VERSION:
-            found.append(fault(f"BC version {self.bc_version} is above 1", "4.2"))
+            found.append(problem_text(f"BC version {self.bc_version} is above 1", "4.2"))
         elif self.bc_version < VERSION:
-            found.append(fault(f"BC version {self.bc_version} is not 1", "4.2"))
+            found.append(problem_text(f"BC version {self.bc_version} is not 1", "4.2"))
         return found
 
 

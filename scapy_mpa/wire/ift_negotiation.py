@@ -18,7 +18,7 @@ the indication expects this tag in the frames that it receives.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scapy_mpa.wire.ift_indication import AdaptionIndication, fault
+from scapy_mpa.wire.ift_indication import AdaptionIndication, problem_text
 
 
 class Direction(NamedTuple):
@@ -57,12 +57,12 @@ class Agreement(NamedTuple):
 
 def _failures(first: AdaptionIndication, second: AdaptionIndication) -> Iterator[str]:
     if first.ph == second.ph:
-        yield fault(f"both sides sent phase {first.ph:d}", "4.2")
+        yield problem_text(f"both sides sent phase {first.ph:d}", "4.2")
     if first.r != second.r:
         text = "one side asks for RDMA mode and the other one for DDP mode"
-        yield fault(text, "4.2")
+        yield problem_text(text, "4.2")
     if (first.sm and second.rm) or (second.sm and first.rm):
-        yield fault("periodic markers are agreed on, which are not defined", "9")
+        yield problem_text("periodic markers are agreed on, which are not defined", "9")
 
 
 def negotiate(first: AdaptionIndication, second: AdaptionIndication) -> Agreement:

@@ -36,7 +36,7 @@ from scapy_mpa.wire.ift_frame import (
     frame_pattern,
     parse_frame_header,
 )
-from scapy_mpa.wire.ift_indication import fault
+from scapy_mpa.wire.ift_indication import problem_text
 from scapy_mpa.wire.ift_negotiation import Direction
 from scapy_mpa.wire.rdmap import plausible
 
@@ -292,20 +292,20 @@ class IFTFraming:
         ddp = head.octets[FRAME_HEADER_LENGTH:]
         problems = []
         if "h" in faults:
-            problems.append(fault("the header CRC does not match the frame", "5.1"))
+            problems.append(problem_text("the header CRC does not match the frame", "5.1"))
         if "p" in faults:
-            problems.append(fault("the payload CRC does not match the payload", "5.1"))
+            problems.append(problem_text("the payload CRC does not match the payload", "5.1"))
         if vtag != expected:
             text = f"the frame has VTag 0x{vtag:04x} instead of 0x{expected:04x}"
-            problems.append(fault(text, "4.2"))
+            problems.append(problem_text(text, "4.2"))
         if ddp and (length := ddp_header_length(ddp)) != size:
             text = f"header_size {size} is not the {length} octets of the DDP header"
-            problems.append(fault(text, "5.1"))
+            problems.append(problem_text(text, "5.1"))
         return problems
 
     def _wrong(self, position: int, text: str, clause: str = "5.1") -> None:
         """Report an error.  The draft defines no error codes."""
-        self._half.wrong(None, position, fault(text, clause))
+        self._half.wrong(None, position, problem_text(text, clause))
 
     def _search(self, octets: _Octets) -> None:
         """Search for a frame, and set ``_at`` to it, or to where the search goes on."""

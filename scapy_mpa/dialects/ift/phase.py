@@ -19,7 +19,7 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.transitions import enter_other
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.ift_indication import fault
+from scapy_mpa.wire.ift_indication import problem_text
 from scapy_mpa.wire.ift_negotiation import negotiate
 
 
@@ -112,7 +112,7 @@ class IFTPhase:
         half = self._halves[answer is second]
         received = self._received[half.direction]
         if received is not None and unwrap(received, request.end) < request.end:
-            problem = fault("phase 1 was sent before phase 0 was received", "4.2")
+            problem = problem_text("phase 1 was sent before phase 0 was received", "4.2")
             half.wrong(None, answer.position, problem)
 
     def conclude(self, how: str | None) -> None:
@@ -125,10 +125,12 @@ class IFTPhase:
             if found is None or self._seen[peer.direction] is not None:
                 continue
             if (position := _begins_otherwise(peer)) is not None:
-                problem = fault("no adaption indication answers the one of the peer", "4.2")
+                problem = problem_text("no adaption indication answers the one of the peer", "4.2")
                 peer.wrong(None, position, problem)
             elif how and not found.indication.ph and is_whole(half) and is_whole(peer):
-                problem = fault(f"the connection was {how} before phase 0 was answered", "4.2")
+                problem = problem_text(
+                    f"the connection was {how} before phase 0 was answered", "4.2"
+                )
                 half.wrong(None, found.end, problem)
 
 
