@@ -12,11 +12,12 @@ from scapy_mpa.stream.segment import SECOND
 Lengths = dict[int, tuple[str, int]]
 """By option code: the name of the option, and the octets of its value."""
 
-_END_OF_OPTIONS: Final = 0
 IF_NAME: Final = 2
 IF_TSRESOL: Final = 9
-_FCS_LENGTH: Final = 13
 IF_TSOFFSET: Final = 14
+"""Codes of the options for an interface's name, time resolution and time offset."""
+_END_OF_OPTIONS: Final = 0
+_FCS_LENGTH: Final = 13
 _LENGTHS: Final[Lengths] = {
     IF_TSRESOL: ("if_tsresol", 1),
     _FCS_LENGTH: ("if_fcslen", 1),

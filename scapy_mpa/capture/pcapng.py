@@ -29,9 +29,13 @@ _MAXIMUM_BLOCK: Final = MAXIMUM_CAPTURED + (1 << 20)
 
 SECTION_HEADER: Final = 0x0A0D0D0A
 INTERFACE_DESCRIPTION: Final = 1
+ENHANCED_PACKET: Final = 6
+"""Types of the blocks that are read and written."""
 _PACKET: Final = 2
 _SIMPLE_PACKET: Final = 3
-ENHANCED_PACKET: Final = 6
+
+BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
+"""The word in a Section Header that shows the byte order of its section."""
 
 _HEAD: Final = 8
 """Octets of block type and length, before a block's body."""
@@ -68,7 +72,7 @@ class _Order:
         Simple Packet Block has original octets only."""
 
 
-_ORDERS: Final = {order.word.pack(0x1A2B3C4D): order for order in map(_Order, "<>")}
+_ORDERS: Final = {order.word.pack(BYTE_ORDER_MAGIC): order for order in map(_Order, "<>")}
 """By byte-order magic."""
 
 

@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.interface import IF_NAME, IF_TSOFFSET, IF_TSRESOL
 from scapy_mpa.capture.pcapng import (
+    BYTE_ORDER_MAGIC,
     ENHANCED_PACKET,
     INTERFACE_DESCRIPTION,
     MAXIMUM_INTERFACES,
@@ -24,7 +25,6 @@ from scapy_mpa.wire.errors import LocalProtocolError
 LATEST_SECOND: Final = ((1 << 64) - 1) // SECOND
 """The last second since the epoch that a timestamp without an offset can hold; it is in 2554."""
 
-_BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
 _LENGTH_NOT_GIVEN: Final = -1
 
 _COMMENT: Final = 1
@@ -98,7 +98,7 @@ class PcapngWriter:
     def _begin_section(self, comment: str | None = None) -> None:
         """Write a Section Header Block; interfaces of the section before are not valid in it."""
         self._interfaces.clear()
-        body = _SECTION.pack(_BYTE_ORDER_MAGIC, 1, 0, _LENGTH_NOT_GIVEN)
+        body = _SECTION.pack(BYTE_ORDER_MAGIC, 1, 0, _LENGTH_NOT_GIVEN)
         options = (_COMMENT, comment), (_APPLICATION, self._application)
         self._block(SECTION_HEADER, body, options)
 
