@@ -90,8 +90,8 @@ class Cleaner:
         """Ended connections: the number of the last slot at the end, the connection number, and the
         number of captured octets."""
         self._past: OrderedDict[bytes, None] = OrderedDict()
-        """The flows of ended connections with MPA, the oldest first.  A plain dictionary
-        steps over each deleted key to find its first one."""
+        """The flows of ended connections with MPA, the oldest first. A plain dictionary steps over
+        each deleted key to find its first one."""
         self._out: list[Written] = []
 
     @property

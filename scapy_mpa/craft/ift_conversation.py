@@ -72,8 +72,8 @@ class IFTConversation(Conversation):
     >>> conversation.initiator.send(b"hello")
     >>> conversation.write("hello.pcapng")          # doctest: +SKIP
 
-    If :meth:`negotiate` was not called, the first message or frame is preceded by adaption
-    indications with the options below.  That of the Initiator has phase 0.  A flag is given for
+    If :meth:`negotiate` was not called, adaption indications with the options below are sent
+    before the first message or frame.  That of the Initiator has phase 0.  A flag is given for
     Initiator and Responder, or once for both (draft-williams-iwarp-ift-01 4.2).
 
     :param initiator: the end that opens the TCP connection.

@@ -143,7 +143,10 @@ class Messages:
         return halves
 
     def _at_work(self, connection: ConnectionId) -> _Halves:
-        """Return the two directions of a connection of which something is not ordinary."""
+        """Return the two directions of a connection. Something in it is not ordinary.
+
+        The rows of their unfinished messages become segments, and no more rows follow.
+        """
         halves = self._halves_of(connection)
         if halves[0].is_at_rest:
             for half in halves:

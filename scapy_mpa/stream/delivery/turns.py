@@ -51,7 +51,7 @@ class Turns:
         return unwrap(seq, self.expected) + length
 
     def take(self, segment: DDPSegment) -> Iterator[tuple[DDPSegment, int]]:
-        """Take a segment; yield the segments that are due now, mostly this one: see :meth:`due`."""
+        """Take a segment. Yield those that are due now, usually this one; see :meth:`due`."""
         self.place(segment)
         if segment.follows:
             self.expected = segment.start

@@ -55,7 +55,7 @@ class Owner(Protocol):
     segments: int
     """Segments received so far."""
     times: Timed
-    """With the frame that brought the last segment, and when it was captured."""
+    """The times of the connection, and the frame of its last segment."""
     errors: int
     """Errors reported so far."""
     lingers: bool
