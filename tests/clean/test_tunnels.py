@@ -93,7 +93,7 @@ def test_fragments(name: str) -> None:
 
 
 def test_tcp_header_in_fragments() -> None:
-    """An empty segment with another acknowledgement has no payload to be read again."""
+    """FPDUs stay the same if the TCP header itself is in several fragments."""
     conversation = Conversation(markers=(True, False))
     conversation.initiator.send(bytes(1000))
     conversation.responder.send(bytes(1000))

@@ -79,8 +79,11 @@ def test_slowest_of_the_selected_connections(steps: str, count: int, tmp_path: P
     assert ("Latency us" in shown) is bool(count)
 
 
-def test_a_request_that_is_found_late(tmp_path: Path) -> None:
-    """A Request is found after the one before it.  The frame of its own octets counts."""
+def test_requests_that_are_found_together(tmp_path: Path) -> None:
+    """Two Requests are found when the first octets of the first come last.
+
+    Each has the frame of its own last octets.
+    """
     conversation = Conversation(crc=False, packing="stream", mss=40)
     for _ in range(2):
         conversation.initiator.read(b"x")

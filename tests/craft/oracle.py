@@ -17,8 +17,10 @@ from tests.truth.mpastream import TrueFPDU, build_stream
 from tests.truth.wanted import Statement
 
 
-def whole_fpdus(conversation: Conversation, segments: Sequence[Segment]) -> list[Statement]:
-    """What must be reported of the FPDUs whose octets were all captured unchanged.
+def whole_fpdus(
+    conversation: Conversation, segments: Sequence[Segment]
+) -> list[tuple[int, Statement]]:
+    """Side and report of each FPDU whose octets were all captured unchanged.
 
     :param conversation: one in which everything is right.
     """
@@ -36,7 +38,9 @@ def whole_fpdus(conversation: Conversation, segments: Sequence[Segment]) -> list
         half = _half(conversation, side)
         mine = Captured(captured, half, side)
         found += [
-            _statement(half, each) for each in half.truth if mine.is_whole(each.start, each.end)
+            (side, _statement(half, each))
+            for each in half.truth
+            if mine.is_whole(each.start, each.end)
         ]
     return found
 

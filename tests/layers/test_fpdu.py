@@ -134,8 +134,10 @@ PHASES = st.integers(0, 127).map(lambda word: word * 4).filter(lambda phase: pha
 
 @given(st.binary(min_size=1, max_size=1300), ulpdus(), st.binary(max_size=3), st.none() | PHASES)
 def test_any_octets_are_rebuilt(octets: bytes, ulpdu: bytes, pad: bytes, phase: int | None) -> None:
-    """Whatever they are, with Markers or without: lengths that lie, Markers, pads and CRCs that are
-    none, also in the layout of SoftUiWARP."""
+    """Any octets are built again as they were read, with Markers, without, and as SoftUiWARP.
+
+    Lengths, Markers, pads and CRCs may be wrong.
+    """
     damaged = placed(ulpdu, phase)[0][: -4 - len(pad)] + pad + octets[:4].ljust(4)
     for each in (octets, damaged):
         assert bytes(FPDU(each, phase=phase)) == each

@@ -31,7 +31,7 @@ def test_enhanced_data_against_the_rule() -> None:
 
 
 def test_what_follows_is_payload() -> None:
-    """PD_Length counts enhanced data, too."""
+    """PD_Length counts enhanced data and Private Data.  Octets after them are payload."""
     read = MPAReply(bytes(MPAReply(revision=2, s=1, ird=3, private_data=b"hi")) + b"more")
     assert (read.ird, read.private_data, bytes(read.payload)) == (3, b"hi", b"more")
 

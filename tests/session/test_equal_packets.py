@@ -160,31 +160,35 @@ def test_files(order: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
 # -- frames that Scapy must dissect ----------------------------------------------------------------
 
 
+def check_rping(**options: Any) -> None:
+    """A session with these options yields the packets that Scapy reads."""
+    found = sniff(offline=str(RPING), session=MPASession(**options), quiet=True)
+    assert_equal_packets(found, from_pcap(RPING))
+
+
 @pytest.mark.parametrize("module", [lower, upper])
-def test_another_scapy(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All frames are dissected if layers have no form, or another than expected.
+def test_layers_without_a_form(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All frames are dissected if layers have no form."""
 
-    They are also dissected if another session sees each packet first.
-    """
-    wanted = from_pcap(RPING)
-
-    def no_form(*_: object, **__: object) -> None:
+    def no_form() -> None:
         raise ValueError
 
-    def check(**options: Any) -> None:
-        found = sniff(offline=str(RPING), session=MPASession(**options), quiet=True)
-        assert_equal_packets(found, wanted)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(form, "are_alike", lambda *_: False)
-        check()
     original = module.Form
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            module, "Form", lambda each, without=(): no_form() if each.payload else original(each)
-        )
-        check()
-    check(supersession=IPSession)
+    monkeypatch.setattr(
+        module, "Form", lambda each, without=(): no_form() if each.payload else original(each)
+    )
+    check_rping()
+
+
+def test_no_layer_is_like_its_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All frames are dissected if layers have another form than expected."""
+    monkeypatch.setattr(form, "are_alike", lambda *_: False)
+    check_rping()
+
+
+def test_another_session_sees_each_packet_first() -> None:
+    """All frames are dissected if another session sees each packet first."""
+    check_rping(supersession=IPSession)
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,9 @@ def ways_with(path: Path, first: bytes, later: bytes) -> list[PacketList]:
     ],
 )
 def test_tcp_options_that_scapy_drops(tmp_path: Path, first: bytes, later: bytes) -> None:
-    """The Data Offset is computed."""
+    """Without these options, the packets still have the same FPDUs when they are read again."""
     for packets in ways_with(tmp_path / "captured.pcapng", first, later):
+        assert len(fpdus(found_in(packets))) == 3
         assert fpdus(read_again(packets, tmp_path)) == fpdus(found_in(packets))
 
 

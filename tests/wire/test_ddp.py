@@ -33,6 +33,8 @@ def test_headers_of_the_figures(octets: str) -> None:
     """Each field lies where RFC 5041 figures 4 and 5 have it."""
     header = parse_ddp(bytes.fromhex(octets))
     assert header == FIGURES[octets]
+    for kind in (bytearray, memoryview):
+        assert parse_ddp(kind(bytes.fromhex(octets))) == header
     assert header.length == len(bytes.fromhex(octets))
     assert build_ddp(header).hex() == octets.replace(" ", "")
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,12 @@ UNFIT: list[Callable[[], object]] = [
 ]
 
 
-@pytest.mark.parametrize("build", UNFIT)
+def line_of(build: Any) -> str:
+    """Where a row is written, as its name."""
+    return f"line {build.__code__.co_firstlineno}"
+
+
+@pytest.mark.parametrize("build", UNFIT, ids=line_of)
 def test_values_that_do_not_fit(build: Callable[[], object]) -> None:
     """They are refused, not cut to fit a field."""
     with pytest.raises(LocalProtocolError):

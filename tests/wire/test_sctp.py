@@ -32,7 +32,7 @@ def chunks_of(octets: bytes) -> list[Chunk]:
 
 
 def test_a_wrong_checksum_is_written_as_given() -> None:
-    """As are all other numbers of the header (RFC 4960 3.1)."""
+    """All numbers of the common header are written as given (RFC 4960 3.1)."""
     assert parse_header(build_packet(1, 2, 3, [], checksum=4)) == SctpHeader(1, 2, 3, 4)
 
 

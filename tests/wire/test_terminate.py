@@ -164,6 +164,8 @@ def test_copied_headers_cut(octets: str) -> None:
     """The part of a copied header that is there is given, and the missing part is reported."""
     found = parse_terminate(bytes.fromhex(octets))
     assert found.problem == CUT[octets]
+    for kind in (bytearray, memoryview):
+        assert parse_terminate(kind(bytes.fromhex(octets))) == found
     length = b"" if found.ddp_segment_length is None else b"\0\x64"
     parts = (length, found.ddp_header or b"", found.rdmap_header or b"", found.trailing)
     assert b"".join(parts) == bytes.fromhex(octets)[4:]
