@@ -104,15 +104,15 @@ EACH_RULE = {
         *[(0, "write, not its end", None), (0, "write, its end", None)] * 2,
         *[(0, "send, not its end", None), (0, "send, its end", None), (0, "send", None)],
     ],
-    "another message amid one": [
+    "another message within a message": [
         *[(0, "write, not its end", None), (0, "send", None), (0, "write, its end", None)],
         *[(0, "send, not its end", None), (0, "write", None), (0, "send, its end", None)],
     ],
-    "the other direction amid one": [
+    "the other direction within a message": [
         *[(0, "write, not its end", None), (1, "send", None), (0, "write, its end", None)],
         *[(0, "write, not its end", None), (1, "read", None), (0, "write, its end", None)],
     ],
-    "a hole amid one": [
+    "a hole within a message": [
         (0, "write, not its end", None),
         (0, "send", 0),
         (0, "write, its end", None),
@@ -243,7 +243,7 @@ def test_rows_of_messages_in_progress_are_limited(monkeypatch: pytest.MonkeyPatc
 def test_the_message_that_was_held_longest_is_reported_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also if many connections begin theirs at once."""
+    """The order holds even if many connections begin a message at once."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 2_000)
     talk = started()
     talk.say(0, mpastream.build_stream([messages.tagged_header(0, 1, 0, False) + b"w"])[0])

@@ -324,3 +324,17 @@ def test_atomic_response_whose_request_may_not_have_been_found() -> None:
     events = events_of(conversation, late)
     assert [each.direction for each in events if isinstance(each, FPDURecovered)] == [0]
     assert not errors_of(events)
+
+
+@pytest.mark.parametrize(
+    ("msn", "expected"),
+    [(10, []), (77, ["MSN 77 on queue 0, where 10", "MSN 11 on queue 0, where 77"])],
+)
+def test_any_msn_may_come_after_a_hole(msn: int, expected: list[str]) -> None:
+    """The missing octets may hold messages.  MSNs after them are checked again."""
+    conversation = with_msn(sends(12), 10, msn)
+    segments = conversation.segments()
+    lost = places(segments, 0)[5:9]
+    captured = [each for at, each in enumerate(segments) if at not in lost]
+    errors = errors_of(events_of(conversation, captured))
+    assert [each.text.partition(" is due (RFC 5041 4.3)")[0] for each in errors] == expected

@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Keys after missing octets: startup frames, or payload (RFC 5044 7.1.1)."""
+"""Startup frames and FPDUs in a file that is sent in streaming mode are no iWARP."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.stream.feed import fpdus
-from tests.stream.startup import (
-    ended,
-    errors,
-    reply,
-    request,
-    stream,
-)
+from tests.stream.startup import ended, errors, reply, request, stream
 from tests.stream.talk import Talk
 from tests.truth.mpastream import build_stream
 

@@ -403,3 +403,9 @@ def test_any_segments(sent: list[tuple[int, bytes, bool]]) -> None:
         assert each.fpdus or each.missing or each.length == 0
         assert each.complete <= (each.captured_length == each.length)
         assert (each.answers is not None) <= (each.requested is True)
+
+
+def test_msn_wraps() -> None:
+    """MSN 0 follows 0xFFFFFFFF (RFC 5041 4.3)."""
+    found = without_beginning([messages.send(msn, b"x")[0] for msn in (2**32 - 2, 2, 3)])
+    assert skipped(found) == [(0, 2**32 - 1, 3)]

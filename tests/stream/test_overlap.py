@@ -35,26 +35,24 @@ def check_all_found(events: list[Event]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("captured", "copies", "differ"),
+    ("captured", "copy", "differ"),
     [
         # The FPDU was reported long before: the difference is still reported, with its place.
-        (len(STREAM), [(500, 1000, [499])], (999, 1)),
+        (len(STREAM), (500, 1000, [499]), (999, 1)),
         # A copy of one octet that is not the newest is no keep-alive probe, so it must be equal.
-        (len(STREAM), [(40, 41, [0])], (40, 1)),
+        (len(STREAM), (40, 41, [0]), (40, 1)),
         # Across the end of the Request, one difference is reported, although the Request was
         # reported before.
-        (100, [(-2, 10, [0, 2])], (-2, 3)),
+        (100, (-2, 10, [0, 2]), (-2, 3)),
     ],
 )
-def test_copies(
-    captured: int, copies: list[tuple[int, int, list[int]]], differ: tuple[int, int]
-) -> None:
+def test_copies(captured: int, copy: tuple[int, int, list[int]], differ: tuple[int, int]) -> None:
     """A difference is reported from its first octet to its last.  FPDUs stay as first captured."""
     talk = started()
     seq = talk.say(0, STREAM[:captured], size=500)
-    for begin, end, places in copies:
-        copied = (REQUEST + STREAM)[len(REQUEST) + begin : len(REQUEST) + end]
-        talk.copy(0, seq + begin, changed(copied, *places))
+    begin, end, places = copy
+    copied = (REQUEST + STREAM)[len(REQUEST) + begin : len(REQUEST) + end]
+    talk.copy(0, seq + begin, changed(copied, *places))
     talk.say(0, STREAM[captured:], size=500)
     talk.close()
     events = talk.fed()

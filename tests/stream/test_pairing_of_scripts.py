@@ -88,7 +88,7 @@ def check_found(found: Record, true: Record, others: list[Record]) -> None:
     """
     assert values(found, NAME) == values(true, NAME)
     assert found["requested"] is not False
-    # All parts of a Tagged message may be captured without proof that they are all.
+    # If all parts of a Tagged message were captured, nothing may show that none is missing.
     is_all = len(found["parts"]) == len(true["parts"])
     assert found["complete"] == is_all or (found["stag"] is not None and not found["complete"])
     if found["complete"]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import Event, OverlapDiffers
 from tests.stream.cut import BASE, fed_with_cuts, sent, stream, wrong
 from tests.stream.feed import feed, fpdus
+from tests.stream.startup import ended
 from tests.stream.talk import started
 from tests.truth.impair import ACK
 from tests.truth.mpastream import TrueFPDU
@@ -89,3 +90,12 @@ def test_only_captured_octets_are_compared(seed: int, markers: bool, crc: bool) 
     events = fed_with_cuts(talk, cuts)
     found = [(each.seq, each.length) for each in events if isinstance(each, OverlapDiffers)]
     assert found == differing
+
+
+def test_cut_off_fpdus_do_not_show_whether_crcs_are_on() -> None:
+    """Without startup frames and whole FPDUs, it stays unknown whether CRCs are on."""
+    octets, truth = stream([600] * 8, markers=False)
+    # Handshake and startup frames were not captured.
+    events = feed(sent(octets, of_fpdus(truth, 200))[6:])
+    assert {each.crc for each in fpdus(events, 0)} == {"unknown"}
+    assert ended(events).crc is None

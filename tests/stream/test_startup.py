@@ -279,3 +279,9 @@ def test_each_rejection_costs_the_same(beginning: str) -> None:
         return calls(lambda: [flows.receive(each) for each in segments])
 
     assert cost(300) < 3.3 * cost(100)
+
+
+def test_a_startup_frame_in_pieces_names_all_its_frames() -> None:
+    """A startup frame is a stretch of the stream (7.1.1)."""
+    scene = Scene(ORDINARY, both(private_data=bytes(range(200))), size=100)
+    assert [each.frames for each in seen(scene.check())] == [(4, 5, 6), (7, 8, 9)]

@@ -257,7 +257,7 @@ def _sendings(
     few = len(sendings) < 30
     if dimensions.loss != "none":
         rate = rng.choice((0.1, 0.3) if few else (0.02, 0.1, 0.3))
-        seen = dimensions.loss == "behind"
+        seen = dimensions.loss == "after"
         sendings = impair.lose_and_retransmit(sendings, rng, rate, rng.choice((3, 8, 40)), seen)
     if dimensions.order != "kept":
         distance = 3 if dimensions.order == "near" else 30

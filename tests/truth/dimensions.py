@@ -26,7 +26,7 @@ class Dimensions:
     cuts: tuple[str, str] = ("whole FPDUs", "whole FPDUs")
     """How each side cuts its octets into segments."""
     loss: str = "none"
-    """Segments lost before the capture point or after it (``behind``), and sent again."""
+    """Segments lost before the capture point or after it (``after``), and sent again."""
     order: str = "kept"
     copies: str = "none"
     """Octets that come twice."""
@@ -72,7 +72,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
         "tiny",
         "octets",
     ),
-    "loss": ("none", "none", "before", "behind"),
+    "loss": ("none", "none", "before", "after"),
     "order": ("kept", "kept", "near", "far"),
     "copies": ("none", "none", "equal", "overlapping", "differing", "keepalive"),
     "missing": (0.0, 0.0, 0.0, 0.01, 0.05, 0.2),

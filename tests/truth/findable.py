@@ -76,7 +76,8 @@ MARKERS_NEEDED = 2
 Markers directly before a ULPDU_Length do not count."""
 
 PROOF = 40
-"""Bits that a row must show.  In 64 MiB, with 2^26 places, chance does so with a rate of 2^-14."""
+"""Bits that a row must show.  64 MiB have 2^26 places.  By chance, one
+of 2^14 such captures has a row that does so."""
 TAGGED_BITS, UNTAGGED_BITS, CONTINUATION_BITS, MARKER_BITS = 13, 43, 24, 28
 
 MARKER_INTERVAL = 512
@@ -259,8 +260,8 @@ class _Side:
         """Whether the next Marker says that octets of a row belong to another FPDU.
 
         The FPDUs of the row hold no Marker, so they may be payload of that FPDU.  The Marker does
-        not say so if it points to one of them, or to octets after them.  Nor if it points into the
-        last of more than ``ROW``: that one may be wrong.
+        not say so in three cases: it points to one of them, to octets after them, or into the last
+        of more than ``ROW``, which may be wrong.
         """
         truth = self.half.truth
         end = truth[row[-1]].end
@@ -512,7 +513,7 @@ def continuations(headers: Sequence[Header]) -> int:
     A segment does so if its octets begin where those of the earlier one end, or if it begins the
     next message of its queue (RFC 5041 5.1, 5.2).  After a segment without payload the place stays
     the same, which proves nothing.  A step of TO proves nothing if it differs from the length of
-    the payload as often as it equals it: any number that counts may look like such a TO.
+    the payload as often as it equals it: any counter may look like such a TO.
     """
     last: dict[tuple[int | None, int | None], Header] = {}
     messages = 0

@@ -110,7 +110,7 @@ def terminate(
 ) -> list[bytes]:
     """Terminate on QN 2 (RFC 5040 4.8).
 
-    ulpdu: the one in error. Its length, its DDP header and, of a Read Request, its RDMAP header
+    ulpdu: the one in error. Its length, its DDP header and, for a Read Request, its RDMAP header
     are copied. M, D and R show what was copied. Reserved bits are zero.
     """
     header_control, copied = 0, b""

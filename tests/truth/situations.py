@@ -24,7 +24,7 @@ SITUATIONS: dict[str, Mapping[str, tuple[Any, ...]]] = {
     "FPDUs across segments": {"cuts": ("segment size",)},
     "super-segments": {"cuts": ("super-segments",)},
     "tiny segments": {"cuts": ("tiny", "octets")},
-    "loss and retransmission": {"loss": ("before", "behind")},
+    "loss and retransmission": {"loss": ("before", "after")},
     "reordering": {"order": ("near", "far")},
     "duplicates and overlap": {"copies": ("equal", "overlapping", "differing", "keepalive")},
     "sequence numbers wrap": {"wraps": ("both",)},
