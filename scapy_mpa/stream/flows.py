@@ -151,7 +151,7 @@ class Flows:
         flow, flags, time_ns = segment.flow, segment.flags, segment.time_ns
         connection = self._table.find(flow) if direction is None else direction.connection
         if connection is None:
-            if not (segment.length or flags & SYN or self.holds(flow)):
+            if not (segment.length or flags & SYN):
                 # It carries nothing and opens nothing: it came late, and its connection is over.
                 self._table.expire(None, time_ns)
                 return True
@@ -185,7 +185,6 @@ class Flows:
             # A connection from an endpoint to itself: its directions cannot be distinguished.
             or flow == reverse
             or self._dialect is not None
-            or self.holds(flow)
             or self._table.past.begins(segment)
         ):
             return False
@@ -296,7 +295,6 @@ class Flows:
 
         The caller can free these events before the next ones come.
         """
-        self._recovery.take_all_copies()
         for _ in self._table.ends():
             if len(self.shared.rows) >= _BATCH:
                 yield

@@ -25,7 +25,7 @@ from scapy_mpa.stream.events import (
     names_of,
 )
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
-from scapy_mpa.stream.octets.past import Span, Tail
+from scapy_mpa.stream.octets.past import Span
 from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, NOT_PSH, PSH, RST, SYN, Segment
 from scapy_mpa.stream.sequence import (
     SEQUENCE_HALF,
@@ -38,7 +38,6 @@ from scapy_mpa.stream.startup.negotiation import Negotiating
 from scapy_mpa.stream.startup.steps import Step
 from scapy_mpa.stream.startup.usual import Agreed, agreed_by, usual_startup
 from scapy_mpa.stream.timed import Timed
-from scapy_mpa.wire.crc import crc32c
 from scapy_mpa.wire.startup import StartupKind
 
 _KINDS: Final = StartupKind.REQUEST, StartupKind.REPLY
@@ -317,12 +316,6 @@ class OrdinaryConnection:
         assert responder is not None
         return (_begin(initiator), initiator.position), (_begin(responder), responder.position)
 
-    def tails(self) -> tuple[Tail, Tail]:
-        """Return the tails of direction 0 and direction 1."""
-        initiator, responder = self.initiator, self.responder
-        assert responder is not None
-        return _tail(initiator), _tail(responder)
-
     def beginning(self) -> Iterator[Segment]:
         """Yield segments with its SYNs, its startup frames and its last acknowledgements.
 
@@ -418,11 +411,6 @@ class OrdinaryConnection:
 def _begin(direction: Direction) -> int:
     """Return the position of the first octet after the SYN."""
     return direction.origin - len(direction.startup)
-
-
-def _tail(direction: Direction) -> Tail:
-    octets = direction.shared.recent.last_of(direction, direction.position, direction.frame)
-    return len(octets), crc32c(octets)
 
 
 def _summary(direction: Direction) -> HalfSummary:

@@ -7,8 +7,10 @@ path.
 
 from __future__ import annotations
 
+from typing import Final
+
 from scapy_mpa.stream.connections.connection import Connection
-from scapy_mpa.stream.connections.repeat import HELD_REPEATS, Repeat, begin, shows_new
+from scapy_mpa.stream.connections.repeat import shows_new
 from scapy_mpa.stream.direction import Direction, Shared
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import belongs
@@ -17,10 +19,13 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
-from scapy_mpa.stream.segment import ACK, SYN, TURNS, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, SYN, TURNS, Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.table import AnyConnection, ConnectionTable
 from scapy_mpa.wire.dialect import Dialect
+
+HELD_REPEATS: Final = 4 << 20
+"""Octets of memory for all held segments.  Beyond that, the first ones are copies."""
 
 
 class Recovery:
@@ -61,8 +66,8 @@ class Recovery:
         self._common = common
         self._limits = limits
         self._dialect = dialect
-        # By the result of _ports().
-        self._repeats: dict[bytes, Repeat] = {}
+        # Of connections that are over, the segments from the repeated SYN on.
+        self._repeats: dict[Connection, list[Segment]] = {}
         self._held = 0
         self.late_copies = 0
         """Segments with only octets of connections that have ended."""
@@ -120,9 +125,7 @@ class Recovery:
 
     def take(self, segment: Segment) -> None:
         """Take a segment that is not ordinary, or whose connection is not."""
-        if segment.flags & SYN or self._repeats:
-            self._hold_or_take(segment)
-        else:
+        if not (segment.flags & SYN or self._repeats) or not self._hold(segment):
             self._take(segment)
 
     def _take(self, segment: Segment) -> None:
@@ -173,67 +176,46 @@ class Recovery:
 
     def holds(self, flow: bytes) -> bool:
         """True while segments of these ports are held as possible copies."""
-        return bool(self._repeats) and _ports(flow) in self._repeats
+        return bool(self._repeats) and self.connection(flow) in self._repeats
 
-    def take_all_copies(self) -> None:
-        """Take all held segments as copies, at the end of the capture."""
-        for ports in list(self._repeats):
-            self._take_copies(ports)
+    def _hold(self, segment: Segment) -> bool:
+        """Hold a segment of a connection that is over, if it follows a copy of the SYN.
 
-    def _hold_or_take(self, segment: Segment) -> None:
-        """Hold a segment that may be a copy of a connection that is over, or take it."""
-        ports, table = _ports(segment.flow), self._table
+        When a segment shows a new connection, that begins with the held segments.
+        """
+        self._table.expire(self.connection(segment.flow), segment.time_ns)
         connection = self.connection(segment.flow)
-        repeat = self._repeats.get(ports)
-        if repeat is None:
-            repeat = begin(connection, table.past, segment)
-            if repeat is None:
-                self._take(segment)
-                return
-            self._repeats[ports] = repeat
-        elif shows_new(self._former(repeat), table.past, segment):
-            if segment.flags & (SYN | ACK) == SYN:
-                # Yet another connection begins.  The segments held so far count as copies.
-                self._take_copies(ports)
-                self._hold_or_take(segment)
-                return
-            if connection is not None:
-                table.end(connection)
-            new = self._open(repeat.segments[0])
-            for held in self._stop_holding(ports):
-                new.receive(held)
-            self._take(segment)
-            return
-        if connection is not None:
-            table.lingering.refresh(connection, segment.time_ns)
-        self._held += len(segment.payload) + CHUNK_OVERHEAD
-        if repeat.hold(segment):
-            self._take_copies(ports)
+        if connection is None or not connection.lingers:
+            return False
+        if shows_new(connection, segment):
+            held = self._stop_holding(connection)
+            if held and segment.flags & (SYN | ACK) != SYN:
+                self._table.end(connection)
+                new = self._open(held[0])
+                self.late_copies -= len(held)
+                for each in held:
+                    new.receive(each)
+            return False
+        if segment.flags & (SYN | ACK) == SYN:
+            # The segments held so far were copies.
+            self._stop_holding(connection)
+        if not segment.flags & SYN and connection not in self._repeats:
+            return False
+        self._repeats.setdefault(connection, []).append(segment)
+        self._held += _weight_of(segment)
+        self.late_copies += 1
+        self._table.lingering.refresh(connection, segment.time_ns)
         while self._held > min(HELD_REPEATS, self._limits.octets_in_total):
-            self._take_copies(next(iter(self._repeats)))
+            self._stop_holding(next(iter(self._repeats)))
+        return True
 
-    def _former(self, repeat: Repeat) -> Connection | None:
-        """Return the connection that is over, None if the connection table has dropped it."""
-        former = repeat.former
-        is_in_table = former is not None and self._table.find(former.identity.flow) is former
-        return former if is_in_table else None
-
-    def _take_copies(self, ports: bytes) -> None:
-        """Take the held segments of two ports as copies."""
-        former = self._former(self._repeats[ports])
-        segments = self._stop_holding(ports)
-        if former is None:
-            self._table.past.renew(segments[-1])
-        for segment in segments:
-            self._take(segment)
-
-    def _stop_holding(self, ports: bytes) -> list[Segment]:
-        """Return the held segments of two ports, and hold them no more."""
-        repeat = self._repeats.pop(ports)
-        self._held -= repeat.octets
-        return repeat.segments
+    def _stop_holding(self, connection: Connection) -> list[Segment]:
+        """Return the held segments of a connection, and hold them no more."""
+        held = self._repeats.pop(connection, [])
+        self._held -= sum(map(_weight_of, held))
+        return held
 
 
-def _ports(flow: bytes) -> bytes:
-    """Return the same key for a flow and its reverse."""
-    return min(flow, reverse_flow(flow))
+def _weight_of(segment: Segment) -> int:
+    """Return the octets of memory that a held segment takes."""
+    return len(segment.payload) + CHUNK_OVERHEAD

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from scapy_mpa.stream.events import ConnectionId, Ending
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import Lingering
-from scapy_mpa.stream.octets.past import PastConnections, Tail
+from scapy_mpa.stream.octets.past import PastConnections
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import SECOND, SYN, Segment, reverse_flow
 
@@ -36,7 +36,6 @@ class ConnectionTable:
         "_limits",
         "_settle",
         "_sweep_at",
-        "_tails",
         "lingering",
         "next_number",
         "past",
@@ -52,8 +51,6 @@ class ConnectionTable:
         self.next_number = first_number
         """The number that the next connection will have."""
         self._sweep_at = min(_FIRST_SWEEP, limits.connections)
-        # The tails of the lingering connections.
-        self._tails: dict[AnyConnection, tuple[Tail, Tail]] = {}
         self.lingering: Lingering[AnyConnection] = Lingering()
         self.past = PastConnections()
 
@@ -86,14 +83,12 @@ class ConnectionTable:
         flow = connection.identity.flow
         if self._by_flow.get(flow) is connection:
             self._by_flow[flow] = new
-        if connection in self._tails:
-            self._tails[new] = self._tails.pop(connection)
+        if connection.lingers:
             self.lingering.exchange(connection, new)
 
     def linger(self, connection: AnyConnection, time_ns: int) -> None:
         """Let a connection linger that is over."""
         connection.lingers = True
-        self._tails[connection] = connection.tails()
         self.lingering.add(connection, time_ns, may_gain=not connection.is_captured)
         for surplus in self.lingering.surplus():
             self.end(surplus)
@@ -101,7 +96,6 @@ class ConnectionTable:
     def linger_no_more(self, connection: AnyConnection) -> None:
         """Treat a connection as not over."""
         connection.lingers = False
-        self._tails.pop(connection, None)
         self.lingering.discard(connection)
 
     def expire(self, connection: AnyConnection | None, time_ns: int) -> None:
@@ -125,10 +119,9 @@ class ConnectionTable:
         """End a connection: report it, and free its ports."""
         del self._by_flow[connection.identity.flow]
         connection = self._settle(connection)
-        tails = self._tails.get(connection) or connection.tails()
         self.linger_no_more(connection)
         flow, last_ns = connection.identity.flow, connection.times.time_ns
-        self.past.add(flow, last_ns, connection.spans(), tails)
+        self.past.add(flow, last_ns, connection.spans())
         if connection.is_over:
             ending = None
         connection.finish("limit" if ending == "limit" else "connection ended", ending)
@@ -137,7 +130,6 @@ class ConnectionTable:
         """Report all connections, one at a time, at the end of the capture."""
         live = self.all()
         self._by_flow.clear()
-        self._tails.clear()
         self.lingering = Lingering()
         self.past = PastConnections()
         live.reverse()

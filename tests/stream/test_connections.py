@@ -162,7 +162,7 @@ SITUATIONS: dict[str, str] = {
     # -- copies: of the SYN, of FINs of the old connection, and of all its segments
     ">Y >S <Y <S >Y ~100000 >F <F": "closed",
     f"{NEXT} new@0 {NEXT}": "closed",
-    f"{NEXT} ~100000 new@0 {NEXT}": "closed",
+    f"{NEXT} ~100000 new@0 {NEXT}": "closed closed",
     ">S <S >X new@0 >S <S >X": "reset",
     f"{NEXT} new@70000 >F=@-70000 {NEXT}": "closed closed",
     # A FIN at another place belongs to a new connection, a keep-alive probe to the old one.

@@ -26,7 +26,6 @@ from scapy_mpa.stream.halves.extent import (
     is_within_message,
     may_reset,
     span,
-    tail,
     waits,
 )
 from scapy_mpa.stream.halves.half import HalfConnection
@@ -34,7 +33,7 @@ from scapy_mpa.stream.halves.other import OtherFraming
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.octets.past import Span, Tail
+from scapy_mpa.stream.octets.past import Span
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, RST, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number, unwrap
@@ -242,10 +241,6 @@ class Connection:
     def spans(self) -> tuple[Span, Span]:
         """Return the range of captured octets of direction 0 and of direction 1."""
         return span(self.halves[0]), span(self.halves[1])
-
-    def tails(self) -> tuple[Tail, Tail]:
-        """Return the last captured octets of direction 0 and of direction 1."""
-        return tail(self.halves[0]), tail(self.halves[1])
 
     @property
     def unacknowledged(self) -> int:

@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.octets.past import PAST_OCTETS, TAIL, Span, Tail
+from scapy_mpa.stream.octets.past import PAST_OCTETS, Span
 from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
-from scapy_mpa.wire.crc import crc32c
 
 # The most octets that a sender sends before the first acknowledgement: the window of a SYN is never
 # scaled (RFC 9293 3.1, RFC 7323 2.2).  So a SYN is captured after at most this many octets.
@@ -134,17 +133,6 @@ def waits(half: HalfConnection) -> bool:
 def is_within_message(half: HalfConnection) -> bool:
     """Return whether the octets end with an FPDU that is not the last of its message."""
     return half.open_at == (span(half)[1], True)
-
-
-def tail(half: HalfConnection) -> Tail:
-    """Return how many of the last octets of a direction are still held, and their CRC32c."""
-    end = span(half)[1]
-    octets = half.owner.common.recent.last_of(half, end)
-    if not octets and half.islands.items:
-        held = half.islands.items[-1].captured(max(0, end - TAIL), end)
-        if held and held[-1].end == end:
-            octets = held[-1].octets[-TAIL:]
-    return len(octets), crc32c(octets)
 
 
 def is_complete(half: HalfConnection) -> bool:

@@ -117,7 +117,6 @@ class HalfConnection:
         "closed_to",
         "crc_bad",
         "cut_below",
-        "differs",
         "direction",
         "early",
         "early_ack",
@@ -170,8 +169,6 @@ class HalfConnection:
         """Where the last FPDU of the stream found so far ends, and whether its message goes on."""
         self.reached = 0
         """Where the FPDU that the last hole cut off must end, by its ULPDU_Length; 0 if none."""
-        self.differs = False
-        """Whether copies of its octets differed."""
         self.acks: tuple[tuple[int, int], ...] = ()
         """While a hole is open, the last acknowledgements: for each, the number of segments of the
         connection so far, and the acknowledged position."""

@@ -143,6 +143,5 @@ def _compare(
         again = octets[start - position : end - position]
         stretch = common.recent.differing(start, again, half.islands, half)
         if stretch is not None:
-            half.differs = True
             first, after = stretch
             common.emit(OverlapDiffers(*half.head(first), length=after - first))

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from itertools import islice
 from typing import Final
 
 from scapy_mpa.stream.octets.islands import Islands
-from scapy_mpa.stream.octets.past import TAIL
 
 RECENT_OCTETS: Final = 1 << 20
 """Octets kept for comparison, of all directions together.  They include the last round trip of any
@@ -25,8 +23,6 @@ RECENT_CHUNKS: Final = 512
 
 FRESH_OCTETS: Final = RECENT_OCTETS >> 1
 """Octets that may be added before surplus ones are dropped."""
-_SEARCHED: Final = 64
-"""Number of the newest chunks that are searched for the last octets of a direction."""
 
 
 class RecentOctets:
@@ -79,22 +75,6 @@ class RecentOctets:
         for at, (position, octets, frame, known_owner) in enumerate(order):
             if known_owner is owner:
                 order[at] = position, octets, frame, new_owner
-
-    def last_of(self, owner: object, end: int, kept_in: int | None = None) -> bytes:
-        """Return the octets of ``owner`` before position ``end``, at most ``TAIL``.
-
-        Only the newest chunks are searched; b"" if no chunk ends there.
-
-        :param kept_in: a frame after which no octets of ``owner`` were kept, if one is known.
-        """
-        order = self.order
-        if kept_in is not None and len(order) >= _SEARCHED and order[-_SEARCHED][2] > kept_in:
-            # All chunks that would be searched are newer: they are of other owners.
-            return b""
-        for position, octets, _, known_owner in islice(reversed(order), _SEARCHED):
-            if known_owner is owner and position + len(octets) == end:
-                return octets[max(0, len(octets) - TAIL) :]
-        return b""
 
     def place_of(
         self, owner: object, islands: Islands, wanted: bytes, before: int | None
