@@ -153,7 +153,7 @@ class Flows:
         if connection is None:
             if not (segment.length or flags & SYN):
                 # It carries nothing and opens nothing: it came late, and its connection is over.
-                self._table.expire(None, time_ns)
+                self._table.expire(time_ns)
                 return True
             return flags & HANDSHAKE == SYN and self._begin(segment)
         if not isinstance(connection, OrdinaryConnection):
@@ -163,7 +163,7 @@ class Flows:
         if not connection.receive(segment):
             return False
         # Only these segments advance the clock, so most segments do not come here.
-        self._table.expire(None, time_ns)
+        self._table.expire(time_ns)
         if flags & SYN:
             self.directions[connection.identity.flow], self.directions[connection.reverse] = (
                 connection.directions
@@ -188,14 +188,14 @@ class Flows:
             or self._table.past.begins(segment)
         ):
             return False
-        self._table.expire(None, segment.time_ns)
+        self._table.expire(segment.time_ns)
         identity = self._table.identity(segment)
         self._table.add(OrdinaryConnection(identity, reverse, self.shared, segment))
         return True
 
     def _take_late_ack(self, connection: OrdinaryConnection, segment: Segment) -> bool:
         """Have a lingering connection take an acknowledgement, unless its time has expired."""
-        self._table.expire(connection, segment.time_ns)
+        self._table.expire(segment.time_ns)
         if connection.lingers:
             connection.take_late_ack(segment)
             self._table.lingering.refresh(connection, segment.time_ns)

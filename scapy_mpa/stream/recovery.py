@@ -133,7 +133,7 @@ class Recovery:
         connection = self.connection(segment.flow)
         if segment.flags & TURNS or connection is None or connection.lingers:
             # Only these segments advance the clock, so most segments cost nothing here.
-            table.expire(connection, segment.time_ns)
+            table.expire(segment.time_ns)
             connection = self.connection(segment.flow)
         if connection is None or not self._is_of(connection, segment):
             if not segment.length and not segment.flags & SYN:
@@ -183,7 +183,7 @@ class Recovery:
 
         When a segment shows a new connection, that begins with the held segments.
         """
-        self._table.expire(self.connection(segment.flow), segment.time_ns)
+        self._table.expire(segment.time_ns)
         connection = self.connection(segment.flow)
         if connection is None or not connection.lingers:
             return False

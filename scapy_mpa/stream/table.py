@@ -89,7 +89,7 @@ class ConnectionTable:
     def linger(self, connection: AnyConnection, time_ns: int) -> None:
         """Let a connection linger that is over."""
         connection.lingers = True
-        self.lingering.add(connection, time_ns, may_gain=not connection.is_captured)
+        self.lingering.add(connection, time_ns)
         for surplus in self.lingering.surplus():
             self.end(surplus)
 
@@ -98,14 +98,11 @@ class ConnectionTable:
         connection.lingers = False
         self.lingering.discard(connection)
 
-    def expire(self, connection: AnyConnection | None, time_ns: int) -> None:
+    def expire(self, time_ns: int) -> None:
         """End the connections that have lingered for long enough.
 
-        :param connection: the connection that a segment seems to belong to.
-        :param time_ns: capture time of this segment.
+        :param time_ns: capture time of the last segment.
         """
-        if connection is not None and self.lingering.has_expired(connection, time_ns):
-            self.end(connection)
         for expired in self.lingering.advance(time_ns):
             self.end(expired)
 

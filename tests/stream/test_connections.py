@@ -131,7 +131,7 @@ SITUATIONS: dict[str, str] = {
         f">1 <1 {by}X@{away} {pause}>2 <2 >.{close}": end
         for by in "><"
         for away in (1, 900_000, WINDOW - 1, -1, -500)
-        for pause in ("", "~70 ")
+        for pause in ("", "~70 " * (away != 1))
         for close, end in ((" >F <F", "closed"), ("", "capture ended"))
     },
     # The RST has the next number.  The peer may have sent octets before the RST arrived.

@@ -139,11 +139,6 @@ class Association:
                 return direction
         return direction if tag == own or (own is None and may_be_new) else None
 
-    @property
-    def is_gapless(self) -> bool:
-        """True if it was captured from INIT and INIT ACK on, and no TSN is known to be missing."""
-        return all(each.is_gapless for each in self._tsns)
-
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, packet: SctpPacket, direction: int) -> None:

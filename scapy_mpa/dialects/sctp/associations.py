@@ -129,7 +129,7 @@ class Associations:
                 self._by_tag.setdefault((ports, tag), (association, side))
         if association.ending is not None:
             self._lingering.discard(association)
-            self._lingering.add(association, time_ns, may_gain=not association.is_gapless)
+            self._lingering.add(association, time_ns)
             for each in self._lingering.surplus():
                 self._end(each, "closed", "connection ended")
 

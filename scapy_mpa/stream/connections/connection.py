@@ -21,7 +21,6 @@ from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves import holes, intake, transitions
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
-    is_captured,
     is_complete,
     is_within_message,
     may_reset,
@@ -264,11 +263,6 @@ class Connection:
         first, second = self.halves
         # Every segment asks this, and most come before any FIN.
         return first.fin is not None and is_complete(first) and is_complete(second)
-
-    @property
-    def is_captured(self) -> bool:
-        """Whether all its octets were captured, so that only copies of them can follow."""
-        return all(map(is_captured, self.halves))
 
     def finish(self, reason: GapReason, ending: Ending | None = None) -> None:
         """Report all that is left, now that no more segments come.

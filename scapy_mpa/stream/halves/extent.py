@@ -141,13 +141,6 @@ def is_complete(half: HalfConnection) -> bool:
         return False
     if half.acknowledged is not None and half.acknowledged >= half.fin:
         return True
-    return is_captured(half)
-
-
-def is_captured(half: HalfConnection) -> bool:
-    """Return whether the FIN was captured, and no octet before it is still waited for."""
-    if half.fin is None:
-        return False
     items = half.islands.items
     if not items:
         return half.islands.front is None or half.islands.front >= half.fin
