@@ -74,21 +74,6 @@ def test_ends(straight: bool) -> None:
             assert found.frame == next(each.number for each in frames if each.octets[47] & 1)
 
 
-@pytest.mark.parametrize("by", [0, 1])
-@pytest.mark.parametrize("copies", [0, 1])
-def test_acknowledgements_show_who_closed_first(by: int, copies: int) -> None:
-    """A FIN that acknowledges the peer's FIN is second.  The order of capture does not count."""
-    conversation = talk()
-    conversation.close(by)
-    frames = conversation.frames()
-    first, answer = (frames.index(each) for each in frames if each.octets[47] & 1)
-    order = [*range(first), answer, first, *range(answer + 1, len(frames))]
-    captured = [frames[at] for at in order + order[-3:] * copies]
-    numbered = [each._replace(number=at) for at, each in enumerate(captured, 1)]
-    (found,) = ends(numbered)
-    assert (found.by, found.frame) == (("initiator", "responder")[by], answer + 1)
-
-
 def test_without_startup_frames() -> None:
     """If the Initiator is unknown, the endpoint is named."""
     conversation = talk()

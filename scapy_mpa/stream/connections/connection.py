@@ -35,7 +35,7 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, RST, Segment, reverse_flow
-from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
 from scapy_mpa.stream.startup.breaches import Breach
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
@@ -145,7 +145,6 @@ class Connection:
         half, peer = self.halves[direction], self.halves[1 - direction]
         stalled = self.unacknowledged if self.times.is_late(segment.time_ns) else 0
         progress = [one.progress for one in self.halves]
-        had_fin = half.fin is not None
         if flags & ACK and not flags & RST:
             peer.acknowledge(segment.ack)
         if flags & RST and may_reset(half, peer, segment) and not self._is_reset:
@@ -164,7 +163,7 @@ class Connection:
             if stalled:
                 self.times.end_stall(segment.frame, segment.time_ns, stalled)
             self.times.note_progress(segment.time_ns)
-        if not had_fin and half.fin is not None and self._is_first_fin(half, peer, segment):
+        if self.closer is None and half.fin is not None:
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
             self.reset = None
@@ -184,14 +183,6 @@ class Connection:
             self.report(breaches.of_early_initiator(startup, segment))
         if startup.is_silent and direction != startup.initiator:
             self.hear(segment)
-
-    def _is_first_fin(self, half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
-        """True if this FIN was sent first, whichever FIN was captured first."""
-        if peer.fin is None or half.fin is None or self.closer is None:
-            return self.closer is None
-        # The peer has acknowledged this FIN, and this FIN does not acknowledge the peer's.
-        was_first = half.acknowledged is not None and half.acknowledged > half.fin
-        return was_first and unwrap(segment.ack, peer.fin) <= peer.fin
 
     def fail(self, error: Exception, segment: Segment | None = None) -> None:
         """Report a fault of this program, and read this connection no further.
