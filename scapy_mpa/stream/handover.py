@@ -26,7 +26,6 @@ from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
-from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
 from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.stream.startup.steps import StartupState
@@ -127,17 +126,10 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     beginning = list(ordinary.beginning())
     connection = Connection(ordinary.identity, mute, beginning[0])
     connection.reverse = ordinary.reverse
-    fault: tuple[Exception, Segment] | None = None
     for segment in beginning:
-        try:
-            connection.receive(segment)
-        except Exception as error:
-            fault = error, segment
-            break
+        connection.receive(segment)
     connection.common = common
     connection.times = ordinary.times
-    if fault is not None:
-        connection.fail(*fault)
     connection.lingers = ordinary.lingers
     connection.closer = ordinary.closer
     directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
@@ -147,7 +139,7 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
             common.recent.hand_over(direction, half)
         half.fin = compact(direction.position) if direction.is_closed else None
         direction.connection, direction.half = connection, half
-    if carries_fpdus and not connection.failed:
+    if carries_fpdus:
         for direction in directions:
             direction.reads_no_fpdus = False
         connection.segments = 0

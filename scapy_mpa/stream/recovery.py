@@ -17,10 +17,8 @@ from scapy_mpa.stream.halves.extent import belongs
 from scapy_mpa.stream.handover import recover, to_recovery, to_straight_path
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
-from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import ACK, SYN, TURNS, Segment
-from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.table import AnyConnection, ConnectionTable
 from scapy_mpa.wire.dialect import Dialect
 
@@ -135,7 +133,7 @@ class Recovery:
             # Only these segments advance the clock, so most segments cost nothing here.
             table.expire(segment.time_ns)
             connection = self.connection(segment.flow)
-        if connection is None or not self._is_of(connection, segment):
+        if connection is None or not belongs(*connection.pair(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
                 # It has no octets and opens no connection: a late segment of one that is over.
                 return
@@ -159,18 +157,6 @@ class Recovery:
         connection = Connection(identity, self._common, segment, self._dialect)
         self._table.add(connection)
         return connection
-
-    def _is_of(self, connection: Connection, segment: Segment) -> bool:
-        """True if a segment belongs to the connection that has its ports."""
-        half, peer = connection.pair(segment.flow)
-        if not belongs(half, peer, segment):
-            return False
-        number, high = segment.seq, half.high
-        if high is None:
-            number, high = segment.ack, peer.high or 0
-        # A number so far off belongs to an earlier connection, if that had octets there.
-        is_far = abs(unwrap(number, high) - high) > PAST_OCTETS
-        return not (is_far and self._table.is_past(segment))
 
     # -- segments that may be copies ---------------------------------------------------------------
 

@@ -474,4 +474,4 @@ def test_recovery_is_not_needed_for_long(monkeypatch: pytest.MonkeyPatch, startu
         with monkeypatch.context() as patched:
             patched.setattr(Recovery, "take", counted)
             assert straight(octets) == lines
-    assert taken[20] == taken[60] < 40
+    assert taken[20] == taken[60] < 80
