@@ -19,7 +19,7 @@ class Agreement:
     :param forced: the dialect that the user named.
     """
 
-    __slots__ = ("declared", "forced", "halves", "initiator", "negotiating", "rtr_at")
+    __slots__ = ("declared", "forced", "halves", "initiator", "negotiating", "saw_rtr")
 
     def __init__(
         self, halves: tuple[HalfConnection, HalfConnection], forced: Dialect | None = None
@@ -32,8 +32,8 @@ class Agreement:
         """Direction of the Initiator; None if it is not known."""
         self.declared: list[Declared | None] = [None, None]
         """What the startup frame of each direction declared."""
-        self.rtr_at: int | None = None
-        """Position of the Rtr Frame, if there was one."""
+        self.saw_rtr = False
+        """Whether there was an Rtr Frame."""
 
     # -- a startup frame comes ---------------------------------------------------------------
 
@@ -67,11 +67,6 @@ class Agreement:
                 return half.dialect
         last = self.last
         return None if last is None else last.dialect
-
-    @property
-    def saw_rtr(self) -> bool:
-        """Whether there was an Rtr Frame."""
-        return self.rtr_at is not None
 
     @property
     def awaits_rtr(self) -> bool:

@@ -18,7 +18,7 @@ from scapy_mpa.stream.inference.hypothesis import infer, shows_crcs
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
 from scapy_mpa.stream.sequence import NOWHERE
-from scapy_mpa.stream.startup import lost, rtr
+from scapy_mpa.stream.startup import lost
 from scapy_mpa.stream.startup.order import lacks
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
@@ -65,11 +65,10 @@ def look(
     """
     peer, streaming = startup.halves[1 - half.direction], streaming_of(half)
     may_wait = half.phase is Phase.HELD and not must_decide
-    if half.direction == startup.initiator:
-        if may_wait and peer.framing is None and not lacks(peer, peer.acknowledged or 0):
-            # The Reply was captured, or was not sent yet.
-            return
-        rtr.find_unanswered(startup, half, final=must_decide)
+    is_unanswered = half.direction == startup.initiator and peer.framing is None
+    if may_wait and is_unanswered and not lacks(peer, peer.acknowledged or 0):
+        # The Reply was captured, or was not sent yet.
+        return
     if startup.state is StartupState.REJECTED:
         return
     known = _known_of(startup, half)

@@ -12,7 +12,6 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.scan import FoundStartup, rtr_at
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
@@ -44,14 +43,6 @@ def _report_missing(startup: StartupPhase, half: HalfConnection) -> None:
         text = "no Rtr Frame, which S of Request and Reply has announced"
         text += " (rtr-frame-proposal-2007 2)"
         half.wrong(ErrorCode.INVALID_STARTUP_FRAME, position, text)
-
-
-def find_unanswered(startup: StartupPhase, half: HalfConnection, *, final: bool) -> None:
-    """Take an Rtr Frame after a Request whose Reply was not captured."""
-    if startup.state is StartupState.REQUESTED and half.phase is Phase.HELD:
-        found = _look(half, startup.origins[half.direction], final=final)
-        if isinstance(found, FoundStartup):
-            _take(half, found)
 
 
 def _take(half: HalfConnection, found: FoundStartup) -> None:

@@ -113,9 +113,6 @@ class StartupPhase(Agreement):
         """
         direction, kind = half.direction, found.startup.kind
         is_first = self.state is StartupState.IDLE
-        if kind is StartupKind.RTR and found.position == self.rtr_at:
-            # It was taken before the frames that precede it.
-            return None
         self.state, role = step(
             self._state_before(half, found), found.startup, by_initiator=self.initiator == direction
         )
@@ -124,17 +121,14 @@ class StartupPhase(Agreement):
             role = Step.REQUEST
         elif role is Step.REPLY_WITHOUT_REQUEST and self.initiator is None:
             role = self._reply_without_request(self.halves[1 - direction])
-        elif role is Step.LATE_READY and self.initiator is None:
-            if is_whole(half, self.origins[direction]):
-                role = Step.READY_WITHOUT_REQUEST
-            else:
-                self.initiator = direction
+        elif role is Step.READY_WITHOUT_REQUEST and not is_whole(half, self.origins[direction]):
+            # The frames before it were not captured.
+            return None
         is_out_of_place = role.breach is not None and kind is not StartupKind.REQUEST
         if is_out_of_place and not self._may_be_out_of_place(half, found):
             return None
         if kind is StartupKind.RTR:
-            if role.breach is None:
-                self.rtr_at = found.position
+            self.saw_rtr = self.saw_rtr or role.breach is None
         elif role in (Step.REQUEST, Step.REQUEST_AGAIN):
             self._begin_with(direction, found)
         if kind is not StartupKind.RTR and role.counts:
@@ -186,7 +180,7 @@ class StartupPhase(Agreement):
         """Begin a startup with a Request."""
         peer = self.halves[1 - direction]
         self._begin(direction)
-        self.rtr_at = None
+        self.saw_rtr = False
         # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
         is_immediate = found.position == self.halves[direction].begin
         self.reply_at = peer.acknowledged if is_immediate else None

@@ -106,8 +106,6 @@ class Step(enum.Enum):
     REQUEST_TOO_LATE = enum.auto()
     READY = enum.auto()
     """An Rtr Frame."""
-    LATE_READY = enum.auto()
-    """An Rtr Frame where Request and Reply were not captured."""
     READY_WITHOUT_REQUEST = enum.auto()
 
     @property
@@ -151,11 +149,6 @@ _TABLE: Final[dict[tuple[StartupState, StartupKind, bool, bool], tuple[StartupSt
         )
     },
     (_S.ANSWERED, StartupKind.REQUEST, True, False): (_S.FULL, Step.ACCEPT),
-    (_S.ANSWERED, StartupKind.RTR, True, False): (_S.ANSWERED, Step.LATE_READY),
-    (_S.IDLE, StartupKind.RTR, False, False): (_S.IDLE, Step.LATE_READY),
-    (_S.IDLE, StartupKind.RTR, True, False): (_S.IDLE, Step.LATE_READY),
-    # The Reply was not captured, or not yet.
-    (_S.REQUESTED, StartupKind.RTR, True, False): (_S.REQUESTED, Step.READY),
     (_S.ACCEPTED, StartupKind.RTR, True, False): (_S.FULL, Step.READY),
 }
 
