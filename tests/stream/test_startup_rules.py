@@ -58,7 +58,6 @@ NO_REPLY = "FPDUs follow a Request, and no Reply has answered it (RFC 5044 7.1.2
 AGAIN = "a Request after one that no Reply has answered (RFC 5044 7.1.2 rule 3)"
 OF_3 = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
 OF_4 = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
-BOTH_REPLY = "both sides sent a Reply, and none a Request (RFC 5044 7.1.2 rule 8)"
 BOTH_REQUEST = "both sides sent a Request (RFC 5044 7.1.2 rule 8)"
 ANSWER = "octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
 NOT_AT_ONCE = "octets before the Reply stand where it must begin (RFC 5044 7.1.2 rules 3, 5)"
@@ -105,7 +104,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">w <A >S <S >F <F", [Wrong(1, INVALID, OF_2)]),
     (">T <A >F <F", [Wrong(0, INVALID, NO_RTR), Wrong(1, INVALID, OF_2)]),
     # -- both sides sent the same (rule 8), whether the second side had received that frame or not
-    (">A <A >F <F", [Wrong(0, INVALID, OF_2), Wrong(1, INVALID, BOTH_REPLY)]),
+    (">A <A >F <F", [Wrong(0, INVALID, OF_2), Wrong(1, INVALID, OF_2)]),
     *(
         (asked + then, [Wrong(1, INVALID, BOTH_REQUEST)])
         for asked in (">Q <Q", "<Q >Q", ">Q <!Q", "<Q >!Q")

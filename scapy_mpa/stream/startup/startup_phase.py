@@ -119,8 +119,6 @@ class StartupPhase(Agreement):
         if role is Step.REQUEST_AGAIN and not is_whole(self.halves[1 - direction]):
             # A Reply that rejected the first Request was not captured.
             role = Step.REQUEST
-        elif role is Step.REPLY_WITHOUT_REQUEST and self.initiator is None:
-            role = self._reply_without_request(self.halves[1 - direction])
         elif role is Step.READY_WITHOUT_REQUEST and not is_whole(half, self.origins[direction]):
             # The frames before it were not captured.
             return None
@@ -161,12 +159,6 @@ class StartupPhase(Agreement):
             return False
         island = half.islands.at(half.begin)
         return island is not None and has_key(island, island.start, StartupKind.REQUEST)
-
-    def _reply_without_request(self, peer: HalfConnection) -> Step:
-        """Return the role of a Reply if no Request is known."""
-        island = None if peer.begin is None else peer.islands.at(peer.begin)
-        is_reply = island is not None and has_key(island, island.start, StartupKind.REPLY)
-        return Step.BOTH_RESPOND if is_reply else Step.REPLY_WITHOUT_REQUEST
 
     def _may_be_out_of_place(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Return whether a startup frame that is out of place may be one, by its position."""

@@ -25,8 +25,7 @@ The rules of RFC 5044 7.1.2, and where a breach of each is reported:
 7. A first FPDU that lacks its Marker, or has one that it must not have, counts as one with a bad
    CRC.  Without CRCs it is not found.
 8. A Request from both sides is an Initiator/Initiator start: the Responder sends a Request where
-   its Reply must stand.  A Reply from both sides is a Responder/Responder start:
-   :mod:`~scapy_mpa.stream.startup.startup_phase`.
+   its Reply must stand.  A Reply from both sides: each answers no Request (rule 2).
 9. A wrong PD_Length: ``problems()``, or octets that never came.
 10. Frames that were not whole when the connection ended: ``of_frame()``, ``of_silence()``, and
     :func:`~scapy_mpa.stream.startup.breaches.of_part`.
@@ -87,17 +86,12 @@ class StartupState(enum.Enum):
 
 
 class Step(enum.Enum):
-    """The role of a startup frame where it stands.
-
-    ``BOTH_RESPOND`` is not in the table: it depends on the octets of the other direction
-    (:mod:`~scapy_mpa.stream.startup.startup_phase`).
-    """
+    """The role of a startup frame where it stands."""
 
     REQUEST = enum.auto()
     ACCEPT = enum.auto()
     REJECT = enum.auto()
     BOTH_INITIATE = enum.auto()
-    BOTH_RESPOND = enum.auto()
     REPLY_WITHOUT_REQUEST = enum.auto()
     LATE_ACCEPT = enum.auto()
     """A Reply whose Request was not captured, or not yet."""
@@ -121,7 +115,6 @@ class Step(enum.Enum):
 
 _BREACHES: Final = {
     Step.BOTH_INITIATE: "both sides sent a Request (RFC 5044 7.1.2 rule 8)",
-    Step.BOTH_RESPOND: "both sides sent a Reply, and none a Request (RFC 5044 7.1.2 rule 8)",
     Step.REPLY_WITHOUT_REQUEST: "a Reply that answers no Request (RFC 5044 7.1.2 rule 2)",
     Step.REQUEST_AGAIN: "a Request after one that no Reply has answered (RFC 5044 7.1.2 rule 3)",
     Step.REQUEST_TOO_LATE: "a Request after a Reply that accepts (RFC 5044 7.1.2 rules 2, 3)",
