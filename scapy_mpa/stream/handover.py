@@ -63,11 +63,10 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
     ):
         return None
     silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
-    if silent is not None and (
-        connection.halves[silent].fpdus or connection.halves[1 - silent].crc_bad
-    ):
-        # The Responder sent too early, and its octets may still be needed to judge that.  It must
-        # not send after a damaged FPDU of its peer either, which the straight path cannot check.
+    sender = first if silent else second
+    if silent is not None and 0 < sender.fpdus == sender.crc_bad:
+        # The Responder must not send after damaged FPDUs alone, which the straight path cannot
+        # check.
         return None
     ready = [_is_ordinary(half, may_begin=not startup.awaits_rtr) for half in connection.halves]
     if not any(is_ready and index != silent for index, is_ready in enumerate(ready)):

@@ -181,8 +181,6 @@ class Connection:
             return
         if startup.is_waiting and segment.length and direction == startup.initiator:
             self.report(breaches.of_early_initiator(startup, segment))
-        if startup.is_silent and direction != startup.initiator:
-            self.hear(segment)
 
     def fail(self, error: Exception, segment: Segment | None = None) -> None:
         """Report a fault of this program, and read this connection no further.
@@ -202,17 +200,6 @@ class Connection:
         half.wrong(None, position, text)
         for each in self.halves:
             transitions.abandon(each)
-
-    def hear(self, segment: Segment) -> None:
-        """Report a Responder that sends too early.
-
-        :param segment: of the Responder; :meth:`receive` has taken it already.
-        """
-        startup = self.startup
-        breach = breaches.of_early_responder(startup, segment)
-        self.report(breach)
-        if breach is not None and startup.negotiating is not None:
-            startup.negotiating.take_breach(breach.text)
 
     def carries_mpa(self, flow: bytes) -> bool:
         """True if a direction is past its startup frame and carries FPDUs."""
@@ -351,10 +338,28 @@ class Connection:
         if half.direction == startup.initiator and startup.negotiating is not None:
             startup.negotiating.take_fpdu(event)
         self.common.emit(event)
-        if self.terminated is None and len(ulpdu) >= UNTAGGED_LENGTH and is_terminate(ulpdu):
+        ends = len(ulpdu) >= UNTAGGED_LENGTH and is_terminate(ulpdu)
+        if startup.is_silent and half.direction != startup.initiator:
+            self._hear(event, ends=ends)
+        if self.terminated is None and ends:
             by_responder = startup.initiator == 1 - half.direction
             frame = max(event.frames)
             self.terminated = closer_of(half, ulpdu, frame, by_responder=by_responder)
+
+    def _hear(self, event: FPDURecovered, *, ends: bool) -> None:
+        """Take the first FPDU of the Responder.
+
+        :param ends: whether it is a Terminate.
+        """
+        startup = self.startup
+        breach = breaches.of_early_responder(startup, event.acknowledged)
+        if startup.negotiating is not None:
+            if ends:
+                # A Terminate reports the error before the connection is reset (RFC 6581 9.3).
+                return
+            if breach is not None:
+                startup.negotiating.take_breach(breach.text)
+        self.report(breach)
 
     def report(self, breach: Breach | None) -> None:
         """Report a broken rule of startup, if there is one."""

@@ -10,7 +10,7 @@ from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves.extent import is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.scan import LEAST_OF_KEY, FoundStartup, startup_reach
-from scapy_mpa.stream.segment import ACK, Segment
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import (
@@ -22,9 +22,6 @@ from scapy_mpa.stream.startup.steps import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH
-from scapy_mpa.wire.rdmap import parse_control
-from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
 
 
@@ -112,43 +109,32 @@ def _reply_begin(startup: StartupPhase, responder: HalfConnection) -> int | None
     return max(startup.reply_at, startup.origins[responder.direction])
 
 
-def of_early_responder(startup: StartupPhase, segment: Segment) -> Breach | None:
+def of_early_responder(startup: StartupPhase, received: int | None) -> Breach | None:
     """Return a breach if the Responder sends before it has an FPDU (RFC 5044 7.1.2 rule 4).
 
-    The acknowledgement in its segment shows what it had received.  An Rtr Frame serves as well.
+    An Rtr Frame serves as well.
 
-    :param segment: of the Responder; its octets were taken already.
+    :param received: the sequence number up to which it has acknowledged octets by its first FPDU.
     """
     assert startup.initiator is not None
     initiator = startup.halves[startup.initiator]
     responder = startup.halves[1 - startup.initiator]
-    if not segment.flags & ACK or responder.framing is None:
+    startup.is_silent = False
+    if received is None or responder.framing is None:
         return None
     fpdus_at = startup.fpdus_from(initiator)
-    reply_end = responder.framing.origin
-    received = unwrap(segment.ack, fpdus_at)
+    upto = unwrap(received, fpdus_at)
     if initiator.fin is not None:
         # A FIN counts as an octet, but is none.
-        received = min(received, initiator.fin)
-    if received > fpdus_at - startup.saw_rtr and (
-        received <= fpdus_at
+        upto = min(upto, initiator.fin)
+    if upto > fpdus_at - startup.saw_rtr and (
+        upto <= fpdus_at
         or rtr_may_follow(*startup.declared)
-        or not _has_no_fpdu(initiator, fpdus_at, received)
+        or not _has_no_fpdu(initiator, fpdus_at, upto)
     ):
-        startup.is_silent = False
-    elif _has_sent(responder, segment, reply_end):
-        island = responder.islands.at(reply_end)
-        if island is not None and startup_reach(island, reply_end):
-            # The Responder repeats its Reply.  The error is reported with that frame.
-            return None
-        allowed = None, Opcode.TERMINATE
-        if startup.negotiating is not None and _first_opcode(responder, segment) in allowed:
-            # A Terminate reports the error before the connection is reset (RFC 6581 9.3).
-            return None
-        startup.is_silent = False
-        text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
-        return Breach(responder, None, reply_end, text)
-    return None
+        return None
+    text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
+    return Breach(responder, None, responder.framing.origin, text)
 
 
 def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int) -> bool:
@@ -168,36 +154,6 @@ def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int) -> boo
         return False
     reader = FPDUReader(fpdus_at, markers=framing.markers, crc=False)
     return framing.crc or isinstance(reader.fpdu_at(island, fpdus_at, received), int)
-
-
-def _has_sent(responder: HalfConnection, segment: Segment, reply_end: int) -> bool:
-    """Return whether a segment shows that octets were sent after the Reply.
-
-    A segment without octets may stand one octet later: after a FIN that was not captured.
-
-    :param reply_end: where the Reply ends.
-    """
-    end = unwrap(segment.seq, reply_end) + segment.length
-    if responder.fin is not None:
-        return min(end, responder.fin) > reply_end
-    return end > reply_end + (not segment.length)
-
-
-def _first_opcode(responder: HalfConnection, segment: Segment) -> int | None:
-    """Return the opcode of the Responder's first FPDU; None as long as it is not there."""
-    framing = responder.framing
-    assert framing is not None
-    # After Marker and ULPDU_Length come the control octets of DDP and RDMAP.
-    at = framing.origin + (MARKER_LENGTH if framing.markers else 0) + HEADER_LENGTH + 1
-    island = responder.islands.at(framing.origin)
-    if island is not None and island.holds(framing.origin):
-        is_there = island.holds(at) and at < island.captured_until(at, at + 1)
-        octet = island.read(at, at + 1) if is_there else b""
-    else:
-        # The FPDU was read with this segment, and let go of.
-        begin = at - unwrap(segment.seq, at)
-        octet = segment.payload[begin : begin + 1] if begin >= 0 else b""
-    return parse_control(octet[0]).opcode if octet else None
 
 
 def of_early_initiator(startup: StartupPhase, segment: Segment) -> Breach | None:
