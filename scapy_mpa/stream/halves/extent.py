@@ -147,14 +147,12 @@ def is_complete(half: HalfConnection) -> bool:
     return len(items) == 1 and items[0].end >= half.fin and not half.islands.after_open_hole()
 
 
-def is_whole(half: HalfConnection, known: int = 0) -> bool:
+def is_whole(half: HalfConnection) -> bool:
     """Return whether all octets from the SYN on were captured, as far as that is known.
 
-    Octets that the snap length cut off after the first FPDU do not matter: only FPDUs stand there.
-
-    :param known: before this position, cut octets do not matter either.
+    Octets that the snap length cut off after the beginning of the FPDUs do not matter.
     """
-    if half.begin is None or half.gaps or half.early is not None:
+    if half.begin is None or half.gaps or half.is_cut or half.early is not None:
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin is not None:
@@ -162,20 +160,6 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
             return False
         # A FIN is acknowledged like an octet.
         end += half.fin == end
-    return (
-        not any(half.islands.holes(half.begin))
-        and (half.acknowledged is None or half.acknowledged <= end)
-        and not _is_cut(half, known)
-    )
-
-
-def _is_cut(half: HalfConnection, known: int) -> bool:
-    """Return whether the snap length cut off octets between ``known`` and the first FPDU."""
-    if half.cut_below > known:
-        return True
-    items = half.islands.items
-    fpdus = (run.start for island in items for run in island.runs if not run.is_empty)
-    upto = next(fpdus, half.high or 0)
-    return any(
-        start < upto and known < end for island in items for start, end in island.absent or ()
+    return not any(half.islands.holes(half.begin)) and (
+        half.acknowledged is None or half.acknowledged <= end
     )

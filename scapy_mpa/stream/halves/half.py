@@ -116,7 +116,6 @@ class HalfConnection:
         "begin",
         "closed_to",
         "crc_bad",
-        "cut_below",
         "direction",
         "early",
         "early_ack",
@@ -126,6 +125,7 @@ class HalfConnection:
         "gaps",
         "held",
         "high",
+        "is_cut",
         "islands",
         "octets",
         "open_at",
@@ -160,9 +160,8 @@ class HalfConnection:
         """Position up to which the peer has acknowledged octets."""
         self.fin: int | None = None
         """Position of the FIN, if it was captured."""
-        self.cut_below = 0
-        """In streaming mode, the snap length cut off octets below this position that are no longer
-        held; 0 if it cut off none."""
+        self.is_cut = False
+        """Whether the snap length cut off octets before FPDUs began."""
         self.streamed = 0
         """Position up to which octets of streaming mode were reported."""
         self.open_at: tuple[int, bool] = 0, False
@@ -392,9 +391,6 @@ class HalfConnection:
         """Let go of octets, but keep them for comparison for a while."""
         # Octets that the snap length cut off read as zeros, which must not be remembered.
         cut = island.captured(start, end) if island.absent else ()
-        is_streaming = self.phase in (Phase.STREAMING, Phase.HELD)
-        if cut and is_streaming and not island.is_captured(start, end):
-            self.cut_below = max(end, self.cut_below)
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
             self.held -= weight_of(chunk)

@@ -7,6 +7,7 @@ from scapy_mpa.stream.events import OverlapDiffers
 from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.halves.early import EarlyOctets
 from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.islands import Inserted
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
@@ -117,6 +118,7 @@ def _mark_cut(half: HalfConnection, start: int, end: int, inserted: Inserted) ->
 
     They stay cut off, and read as zeros, even after a copy brings them.
     """
+    half.is_cut = half.is_cut or half.phase in (Phase.STREAMING, Phase.HELD)
     for known_start, known_end in (*inserted.repeated, (end, end)):
         if start < min(known_start, end):
             half.islands.mark_absent(start, min(known_start, end))

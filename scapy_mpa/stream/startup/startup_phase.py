@@ -119,7 +119,7 @@ class StartupPhase(Agreement):
         if role is Step.REQUEST_AGAIN and not is_whole(self.halves[1 - direction]):
             # A Reply that rejected the first Request was not captured.
             role = Step.REQUEST
-        elif role is Step.READY_WITHOUT_REQUEST and not is_whole(half, self.origins[direction]):
+        elif role is Step.READY_WITHOUT_REQUEST and not is_whole(half):
             # The frames before it were not captured.
             return None
         is_out_of_place = role.breach is not None and kind is not StartupKind.REQUEST
@@ -144,9 +144,7 @@ class StartupPhase(Agreement):
         peer = self.halves[1 - direction]
         is_answer = self.state is StartupState.REQUESTED and direction != self.initiator
         # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
-        if is_answer or (
-            is_whole(peer, self.origins[peer.direction]) and not self._holds_request(peer)
-        ):
+        if is_answer or (is_whole(peer) and not self._holds_request(peer)):
             return self.state
         # This Reply begins a new startup: earlier startup frames have no part in it.
         self._begin(1 - direction)
