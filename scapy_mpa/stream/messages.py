@@ -111,17 +111,13 @@ class Messages:
         return out if self._payloads is None else list(map(self._payloads.fill, out))
 
     def _take_segment(self, segment: DDPSegment) -> None:
-        connection, direction, frame, *_ = segment.origin
+        connection, direction, *_ = segment.origin
         halves = self._at_work(connection)
         half, other = halves[direction], halves[1 - direction]
         if not segment.is_acceptable:
             # It may be a Request.  The segments after it show whether it leaves a hole.
             half.requests.is_whole = False
             return
-        half.requests.now = other.requests.now = frame
-        if half.requests.may_lack_some:
-            # All Requests of earlier frames are known now.
-            other.responses.release()
         half.take(segment)
         other.responses.release()
         self._budget.update(half)

@@ -108,14 +108,14 @@ def test_a_message_whose_end_is_damaged_waits_for_the_next_one_of_its_queue() ->
 
 
 def test_a_response_whose_fpdu_is_damaged() -> None:
-    """It is reported missing when the Response to a later Request comes."""
+    """It is reported missing at the end of the connection."""
     talk = started()
     say(talk, [messages.read_request(msn, 7, 1000 * msn, 50, 9, 0)[0] for msn in (1, 2, 3)])
     responses = [messages.read_response(7, 1000 * msn, payload(50))[0] for msn in (1, 2, 3)]
     say(talk, responses, damage={0: FLIPPED}, direction=1)
     early, late = reported(talk)
-    assert early[3:] == [(None, None, fpdus, bool(fpdus)) for fpdus in (1, 0, 1)]
-    assert not late
+    assert early[3:] == [(None, None, 1, True)] * 2
+    assert late == [(None, None, 0, False)]
 
 
 @pytest.mark.parametrize("filled", [False, True])

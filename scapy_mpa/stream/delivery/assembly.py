@@ -45,11 +45,11 @@ class DDPMessage:
     segments: int = 0
     next_offset: int = 0
     """The offset after the last segment added."""
-    lost_after: int = 0
-    """Octets of the stream that are missing after the last segment added."""
     request: Request | None = None
     """The Request that it answers, if it is a Response."""
     requested: bool | None = None
+    is_paired_by_order: bool = False
+    """True if the order shows the Request, and not only the fields."""
     _stretches: list[tuple[int, int]] = field(default_factory=list)
     _parts: list[Part] = field(default_factory=list)
     _lowest: int = field(init=False)
@@ -90,7 +90,6 @@ class DDPMessage:
         if segment.origin[2] > self.completed_by[2]:
             self.completed_by = segment.origin
         self.next_offset = end
-        self.lost_after = 0
         self._last_captured = max(self._last_captured, *segment.frames)
         self._first_captured = min(self._first_captured, *segment.frames)
         self._lowest = min(self._lowest, at)

@@ -14,7 +14,7 @@ from typing import Any
 
 from scapy_mpa.stream.delivery.assembly import LISTED_PARTS, DDPMessage
 from scapy_mpa.stream.delivery.held import HELD_BY_EACH, HELD_BY_PIECE
-from scapy_mpa.stream.delivery.pairing import Hole, Requests
+from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
@@ -24,7 +24,6 @@ from scapy_mpa.stream.delivery.whole import goes_on, message_shapes
 from scapy_mpa.stream.events import GapFound, MessageRecovered
 from scapy_mpa.stream.ordinary import Row
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap_names import Opcode
 
 
@@ -38,7 +37,7 @@ class HalfMessages:
     """The Requests of this direction."""
     responses: Responses
     """The Responses of this direction."""
-    _turns: Turns = field(default_factory=Turns)
+    _turns: Turns = field(init=False)
     _given_up: int = 0
     """Position up to which octets were given up."""
     _tagged: TaggedMessages = field(init=False)
@@ -50,6 +49,7 @@ class HalfMessages:
     plain message changes only the expected position and MSN."""
 
     def __post_init__(self) -> None:
+        self._turns = self.requests.turns
         self._tagged = TaggedMessages(self.out)
         self._untagged = UntaggedMessages(self.out, self.requests, self.responses)
 
@@ -66,7 +66,6 @@ class HalfMessages:
             self._deliver(turns.take(segment))
         if segment.settled:
             self._untagged.settle(segment.start)
-            self.responses.settle(segment.start)
 
     def take_rows(self, rows: list[Any], at: int, found: list[Any], *, fpdus: bool) -> int:
         """Take rows while each is next in the stream, and its message is plain.
@@ -79,11 +78,11 @@ class HalfMessages:
         :return: the index of the first row that was not taken.
         """
         _, _, direction, begin, *_ = rows[at]
-        turns, requests, parts = self._turns, self.requests, self.parts
+        turns, parts = self._turns, self.parts
         position = turns.position_of(rows[at])
         if position is None:
             return at
-        end, shown = begin, requests.shown
+        end = begin
         send, sends = self._untagged.next_send, 0
         while at < len(rows) and type(rows[at]) is tuple:
             row = rows[at]
@@ -98,7 +97,7 @@ class HalfMessages:
             if parts and (not goes_on(parts[-1], row) or len(parts) >= LISTED_PARTS):
                 break
             at += 1
-            end, shown = offset + shape.size, frame
+            end = offset + shape.size
             if fpdus:
                 found.append(row)
             if not shape.last:
@@ -128,10 +127,6 @@ class HalfMessages:
         self.parts = parts
         self._untagged.note_sends(sends)
         turns.expected = position + end - begin
-        # A frame that completes an FPDU brought octets of it, or of one before it.
-        requests.captured = requests.shown = shown
-        if direction.settled:
-            self.responses.settled = max(self.responses.settled, turns.expected)
         return at
 
     def deliver_rows(self) -> None:
@@ -142,7 +137,6 @@ class HalfMessages:
             assert segment is not None
             # They were expected, and came without a hole.
             segment.follows = True
-            self.requests.now = row[0]
             self.take(segment)
 
     def gap(self, gap: GapFound) -> None:
@@ -156,7 +150,6 @@ class HalfMessages:
             self._note_last_gap()
         if gap.reason != "snap length":
             self._untagged.settle(end)
-            self.responses.settle(end)
 
     def _note_last_gap(self) -> None:
         """Note a hole if no segment follows the octets given up."""
@@ -191,7 +184,7 @@ class HalfMessages:
     @property
     def waits(self) -> bool:
         """True if anything waits for another segment."""
-        parts = self._turns.waiting, self.responses.waiting, self.requests.unanswered
+        parts = self._turns.waiting, self.responses.waiting
         return any(parts) or self._tagged.is_open or self._untagged.is_open
 
     @property
@@ -203,9 +196,9 @@ class HalfMessages:
 
     def _begin_unknown(self) -> None:
         """Note that the capture may lack segments before the first one."""
-        self.requests.may_lack_some = True
-        self.responses.begin_unsure()
-        self._tagged.note_hole(0)
+        self.requests.is_in_order = False
+        self.responses.take(None)
+        self._tagged.note_hole()
         self._untagged.begin_unknown()
 
     # -- in the order of the stream --------------------------------------------------------------
@@ -214,15 +207,15 @@ class HalfMessages:
         """Add the segments that are due to their messages, see :meth:`~.turns.Turns.due`."""
         for segment, missing in due:
             if missing > 0:
-                self._note_hole_before(segment, missing)
+                self._note_hole()
+                self._tagged.note_hole()
+                self.responses.take(None)
             if segment.has_header:
                 self._add(segment, is_late=missing < 0)
 
     def _add(self, segment: DDPSegment, *, is_late: bool) -> None:
         """Add the next segment, or a late one, to its message."""
-        requests = self.requests
-        requests.shown = requests.now
-        requests.captured = max(requests.captured, segment.captured)
+        self.requests.captured = max(self.requests.captured, segment.captured)
         is_response = segment.opcode == Opcode.READ_RESPONSE
         if not segment.header.tagged:
             self._untagged.add(segment)
@@ -237,13 +230,3 @@ class HalfMessages:
             self.responses.take(segment)
         else:
             self._tagged.add(segment)
-
-    def _note_hole_before(self, segment: DDPSegment, octets: int) -> None:
-        """Note the hole before a segment; count its octets without Markers."""
-        self._note_hole()
-        if segment.has_header and segment.phase is not None:
-            # Octets from the beginning of the hole to the first Marker there or after.
-            first = (octets - segment.phase) % MARKER_INTERVAL
-            octets -= MARKER_LENGTH * max(0, -((first - octets) // MARKER_INTERVAL))
-        self._tagged.note_hole(octets)
-        self.responses.take(Hole(octets, segment.captured if segment.has_header else 0))

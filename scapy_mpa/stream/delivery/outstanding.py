@@ -99,10 +99,8 @@ class Outstanding:
         if not self._excess:
             return
         # The sender of Requests captured before it may have had this Response.
-        seq, _, leading, extent = segment.place
-        end = seq - leading + extent
         for excess in self._excess:
-            excess.outstanding -= excess.had_received(end)
+            excess.outstanding -= excess.had_received(segment.end_seq)
         self._excess = tuple(each for each in self._excess if each.outstanding > each.limit)
 
     def unasked_responses(self) -> Iterator[tuple[Origin, Violation]]:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
 from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.stream.limits import LATE_SEGMENTS
+from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.rdmap import (
     ATOMIC_RESPONSE_LENGTH,
     ReadRequest,
@@ -21,16 +23,8 @@ OUTSTANDING_REQUESTS: Final = 1024
 """Requests of one direction that are kept until they are answered.  IRD and ORD are 16383 at most
 (RFC 6581 9.1); implementations have a few hundred at most."""
 
-Key: TypeAlias = tuple[str, int, int]
-"""The fields that a Request and its Response share: their kind, then Data Sink STag and Tagged
-Offset, or the Request Identifier."""
-
 REQUESTS: Final = frozenset({Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST})
 """Opcodes of the messages that ask for a Response."""
-
-EMPTY: Final[Key] = ("empty", 0, 0)
-"""The key of all Requests for no octets: the STag and TO of a Response without octets mean nothing
-(RFC 5041 5.2)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,38 +37,77 @@ class Request:
     """The origin of its segment, None if it was not captured."""
     captured: int = 0
     """The last frame that brought its octets."""
+    end_seq: int = 0
+    """The sequence number after its FPDU."""
     read: ReadRequest | None = None
     """The header of an RDMA Read Request."""
     identifier: int | None = None
     """The Request Identifier of an Atomic Request."""
-    begin: int = 0
-    """The Tagged Offset at which an RDMA Read Response begins."""
-    size: int = 0
-    """Octets of the Response; 0 if the Request was not captured."""
-    key: Key | None = None
-    answered: bool = False
-    serial: int = 0
+    is_doubtful: bool = False
+    """True if a Response without a known Request may have answered it."""
 
-    def __post_init__(self) -> None:
-        read, identifier = self.read, self.identifier
-        if read is not None:
-            self.begin, self.size = read.sink_to, read.rdma_read_size
-            self.key = ("read", read.sink_stag, read.sink_to) if self.size else EMPTY
-        elif identifier is not None:
-            self.size = ATOMIC_RESPONSE_LENGTH
-            self.key = ("atomic", identifier, 0)
+    @property
+    def is_known(self) -> bool:
+        """True if it is known what it asks for: it was captured, and is whole."""
+        return self.origin is not None
+
+    @property
+    def begin(self) -> int:
+        """The Tagged Offset at which an RDMA Read Response begins."""
+        return 0 if self.read is None else self.read.sink_to
+
+    @property
+    def size(self) -> int:
+        """Octets of the Response."""
+        return ATOMIC_RESPONSE_LENGTH if self.read is None else self.read.rdma_read_size
 
     @property
     def end(self) -> int:
         """The Tagged Offset after the last octet that an RDMA Read Request asks for."""
         return self.begin + self.size
 
+    def is_answered_by(self, first: DDPSegment) -> bool:
+        """True if a Response may answer it when its turn comes, even with another size.
+
+        :param first: the first segment of the Response.
+        """
+        read = self.read
+        begins = read is not None and (first.header.stag, first.offset) == (
+            read.sink_stag,
+            read.sink_to,
+        )
+        return begins or self.fits(first)
+
+    def fits(self, segment: DDPSegment) -> bool:
+        """True if a segment may belong to a Response to it, by the fields of the segment."""
+        if not self.is_known:
+            return True
+        if self.read is not None:
+            return self.holds(segment)
+        body = segment.rdmap_header
+        is_whole = len(body) == ATOMIC_RESPONSE_LENGTH
+        return not segment.header.tagged and (
+            not is_whole
+            or parse_atomic_response(body).original_request_identifier == self.identifier
+        )
+
+    def was_sent_before(self, first: DDPSegment) -> bool:
+        """True if the sender of a Response may have had the Request.
+
+        Its acknowledgement number shows that, else the order of capture, roughly.
+        """
+        received = first.received
+        if received is None or not self.is_known:
+            return self.captured <= first.captured + LATE_SEGMENTS
+        return unwrap(received, self.end_seq) >= self.end_seq
+
     def holds(self, segment: DDPSegment) -> bool:
         """True if a segment may belong to the RDMA Read Response, if that is as requested."""
         read = self.read
-        if read is None:
+        if read is None or not segment.header.tagged:
             return False
         if not self.size:
+            # Its STag and TO mean nothing (RFC 5041 5.2).
             return not segment.length and segment.header.last
         end = segment.offset + segment.length
         return (
@@ -114,21 +147,7 @@ def request_of(segment: DDPSegment) -> Request | None:
     if len(body) != WITH_HEADER[opcode]:
         return None
     if opcode == Opcode.READ_REQUEST:
-        return Request(msn, segment.origin, segment.captured, read=parse_read_request(body))
-    identifier = parse_atomic_request(body).request_identifier
-    return Request(msn, segment.origin, segment.captured, identifier=identifier)
-
-
-def keys_of(first: DDPSegment) -> tuple[Key, ...]:
-    """Return the possible keys of the Request that a Response answers.
-
-    :param first: the first segment of the Response.
-    """
-    header = first.header
-    if header.stag is None or header.to is None:
-        body = first.rdmap_header
-        if len(body) != ATOMIC_RESPONSE_LENGTH:
-            return ()
-        return (("atomic", parse_atomic_response(body).original_request_identifier, 0),)
-    place = ("read", header.stag, header.to)
-    return (EMPTY, place) if header.last and not first.length else (place,)
+        read, identifier = parse_read_request(body), None
+    else:
+        read, identifier = None, parse_atomic_request(body).request_identifier
+    return Request(msn, segment.origin, segment.captured, segment.end_seq, read, identifier)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Responses of one direction, which wait for the Requests of the other.
 
-A Response is paired when all Requests that it may answer are known.  It waits if no Request is
-outstanding, or if a hole before it may have held the Responses to all of them.  The capture may
-have Request and Response in the wrong order, or lack the Request and show that only later.
+A Response is paired when its Request must be known.  If no Request is outstanding, it waits: the
+capture may have Request and Response in the wrong order.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.held import HELD_BY_EACH
-from scapy_mpa.stream.delivery.pairing import Hole, Requests
+from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.events import MessageRecovered
@@ -26,10 +25,9 @@ class Responses:
     """Takes the messages."""
     _requests: Requests
     """The Requests of the other direction."""
-    waiting: list[DDPSegment | DDPMessage | Hole] = field(default_factory=list)
-    """Segments of RDMA Read Responses, Atomic Responses, and holes, in the order of the stream."""
-    settled: int = 0
-    """Position before which no more Responses will come."""
+    waiting: list[DDPSegment | DDPMessage | None] = field(default_factory=list)
+    """Segments of RDMA Read Responses, Atomic Responses, and holes (None), in the order of the
+    stream."""
     _reads: TaggedMessages = field(init=False)
     """The RDMA Read Responses."""
 
@@ -43,22 +41,17 @@ class Responses:
 
     # -- in --------------------------------------------------------------------------------------
 
-    def begin_unsure(self) -> None:
-        """Note that the beginning of the direction was not captured."""
-        self._reads.note_hole(0)
-        self._requests.may_lack_some = True
-
-    def take(self, item: DDPSegment | DDPMessage | Hole) -> None:
-        """Take a segment of an RDMA Read Response, an Atomic Response, or a hole."""
+    def take(self, item: DDPSegment | DDPMessage | None) -> None:
+        """Take a segment of an RDMA Read Response, an Atomic Response, or None for a hole."""
         self.waiting.append(item)
         self.release()
 
     def take_late(self, message: DDPMessage) -> None:
-        """Take a Response that was captured after later messages; do not search its Request.
+        """Take a Response, or a part of one, that was captured after later messages.
 
-        It may answer any overtaken Request.  So no overtaken Request is reported as unanswered.
+        It is not paired.
         """
-        self._requests.forget_overtaken()
+        self._requests.doubt(message.first)
         self._out.append(message.event())
 
     def release(self, *, force: bool = False) -> None:
@@ -66,43 +59,35 @@ class Responses:
 
         :param force: process all items.
         """
-        if not self.waiting:
-            return
         done = 0
         for item in self.waiting:
             if not self._process(item, force=force):
                 break
             done += 1
         del self.waiting[:done]
-        self._requests.settle(self.settled)
 
-    def _process(self, item: DDPSegment | DDPMessage | Hole, *, force: bool) -> bool:
+    def _process(self, item: DDPSegment | DDPMessage | None, *, force: bool) -> bool:
         """Process the first item; return False if it must wait."""
-        requests, current = self._requests, self._reads.current
-        if isinstance(item, Hole):
-            if not requests.note_hole(item, current, force=force):
-                return False
-            self._reads.note_hole(item.octets)
-        elif isinstance(item, DDPMessage):
-            if not (force or requests.knows_all(item.first)):
-                return False
+        requests, reads = self._requests, self._reads
+        if item is None:
+            requests.is_in_order = False
+            reads.note_hole()
+            return True
+        is_message = isinstance(item, DDPMessage)
+        in_progress = not is_message and reads.current is not None and reads.is_sure
+        first = item.first if isinstance(item, DDPMessage) else item
+        if not (force or in_progress or requests.may_answer(first)):
+            return False
+        if isinstance(item, DDPMessage):
             requests.answer(item)
             self._out.append(item.event())
         else:
-            in_progress = current is not None and not current.lost_after
-            if not (force or in_progress or requests.knows_all(item)):
-                return False
-            self._reads.add(item)
+            reads.add(item)
         return True
-
-    def settle(self, position: int) -> None:
-        """Report the Responses missing before ``position``: no more will come there."""
-        self.settled = max(self.settled, position)
-        self._requests.settle(position)
 
     def relieve(self) -> None:
         """Free memory: report all Responses now, although their Requests may still come."""
-        self._requests.may_lack_some = True
+        self._requests.is_in_order = False
         self.finish()
 
     def finish(self) -> None:

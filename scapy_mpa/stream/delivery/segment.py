@@ -93,6 +93,20 @@ class DDPSegment:
         return max(self.frames)
 
     @property
+    def end_seq(self) -> int:
+        """The sequence number after its carrier."""
+        seq, _, leading, extent = self.place
+        return seq - leading + extent
+
+    @property
+    def received(self) -> int | None:
+        """The sequence number up to which its sender had received octets.
+
+        None if that is not known: later segments may have been captured before it was found.
+        """
+        return self.acknowledged if self.origin[2] == self.captured else None
+
+    @property
     def is_message(self) -> bool:
         """True if it is a whole Untagged message, or holds its whole RDMAP header.
 

@@ -41,41 +41,35 @@ class TaggedMessages:
     def add(self, segment: DDPSegment) -> None:
         """Add the segment that comes next in the stream."""
         current, requests = self.current, self._requests
-        fits = None
-        if requests is not None and not self.is_sure:
-            fits = requests.after_hole(current, segment)
-        if current is not None:
-            if requests is not None and fits is not None and current.lost_after:
-                goes_on = requests.goes_on(current, fits)
-            else:
-                first = current.first
-                goes_on = (first.opcode, first.header.stag) == (segment.opcode, segment.header.stag)
-            if not goes_on:
-                self.close()
-        if self.current is None:
-            self.current = DDPMessage(segment, begun=self.is_sure)
-            if requests is not None:
-                requests.answer(self.current, fits)
+        if current is not None and self._goes_on(current, segment):
+            current.add(segment)
         else:
-            self.current.add(segment)
+            self.close()
+            message = self.current = DDPMessage(segment, begun=self.is_sure)
+            if requests is not None:
+                requests.answer(message, None if self.is_sure else current)
         self.is_sure = True
         if segment.header.last:
             self.close()
 
-    def note_hole(self, octets: int) -> None:
+    def _goes_on(self, current: DDPMessage, segment: DDPSegment) -> bool:
+        """Return whether a segment continues the message in progress."""
+        if self._requests is not None and not self.is_sure:
+            return self._requests.goes_on(current, segment)
+        first = current.first
+        return (first.opcode, first.header.stag) == (segment.opcode, segment.header.stag)
+
+    def note_hole(self) -> None:
         """Note a hole before the next segment: it may belong to another message."""
         self.is_sure = False
-        if self.current is not None:
-            self.current.lost_after += octets
-            if self.current.request is None:
-                self.close()
+        if self._requests is None:
+            self.close()
 
     def close(self) -> None:
         """Report the message in progress as it is."""
         current, self.current = self.current, None
-        if current is not None:
-            may_lack_some = self._requests is not None and self._requests.may_lack_some
-            if may_lack_some and current.as_requested is False:
-                # It has another length than requested, so it answers an unknown Request.
-                current.request = current.requested = None
-            self._out.append(current.event())
+        if current is None:
+            return
+        if self._requests is not None and current.as_requested is False:
+            self._requests.judge_length(current)
+        self._out.append(current.event())

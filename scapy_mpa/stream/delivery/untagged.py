@@ -170,7 +170,7 @@ class UntaggedMessages:
             return
         if not message.is_late:
             self._requests.add(request)
-        elif request.key is not None:
+        elif request.is_known:
             self._requests.add_late(request)
 
     def _note_skipped(self, sequence: MSNSequence, skipped: Skipped, *, is_lossless: bool) -> None:
