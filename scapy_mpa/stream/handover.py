@@ -20,6 +20,7 @@ from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.holes import closes_soon
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
@@ -55,6 +56,7 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         or connection.identity.flow == connection.reverse
         or first.acknowledged is None
         or second.acknowledged is None
+        or any(map(closes_soon, connection.halves))
         # A startup frame may follow where an FPDU must begin.
         or startup.state is StartupState.REJECTED
         or (startup.state is StartupState.REQUESTED and None in (first.framing, second.framing))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
@@ -20,6 +20,8 @@ CLOCKS = st.sampled_from((0, 20, 31, 100, -100, 10_000, -10_000, -BEGIN))
 """Seconds by which another clock is ahead."""
 
 
+# A hole of one direction was acknowledged, and only the other direction goes on.
+@example(seed=35259684, clocks=[(0, 0)], by_direction=False, late=0, close="fin", crc=False)
 @given(
     seed=st.integers(0, 2**32),
     clocks=st.lists(st.tuples(CLOCKS, CLOCKS), min_size=1, max_size=4),

@@ -48,6 +48,12 @@ def check(half: HalfConnection) -> None:
         give_up(half, "acknowledged")
 
 
+def closes_soon(half: HalfConnection) -> bool:
+    """Return whether a hole was acknowledged, and closes after some more segments."""
+    island = half.islands.after_open_hole()
+    return island is not None and island.start <= (half.acknowledged or 0)
+
+
 def relieve(half: HalfConnection) -> None:
     """Hold fewer octets: those that wait longest are given up."""
     items = half.islands.items
