@@ -39,7 +39,7 @@ AHEAD_OCTETS: Final = 1 << 20
 PIECES: Final = 64
 """Segments kept of an FPDU that is not whole, at most: enough for the largest in usual segments."""
 
-_NOTHING_AHEAD: Final[list[tuple[int, bytes, int, bool]]] = []
+_NOTHING_AHEAD: Final[list[tuple[int, bytes, int, Shape | None]]] = []
 """No waiting segments, as in most directions; never changed."""
 
 _NEAR: Final = PAST_OCTETS // 2
@@ -152,7 +152,7 @@ class Direction:
         self.half = half
         self.shapes = shapes
         self.shape: Shape | None = None
-        """The shape of the found FPDU with the highest offset."""
+        """The shape of the last FPDU before ``offset``."""
         self.origin = origin
         self.offset = offset
         self.ack = ack
@@ -166,9 +166,9 @@ class Direction:
         """Octets of all pieces."""
         self.missing = 0
         """Octets that this FPDU lacks; only those of its header until the header is whole."""
-        self.ahead: list[tuple[int, bytes, int, bool]] = _NOTHING_AHEAD
-        """Segments after a hole, ascending, without overlap: offset, octets, frame, and whether
-        their FPDUs were found."""
+        self.ahead: list[tuple[int, bytes, int, Shape | None]] = _NOTHING_AHEAD
+        """Segments after a hole, ascending, without overlap: offset, octets, frame, and the shape
+        of the last FPDU; None if their FPDUs were not found."""
         self.held = 0
         """Octets that are held, as the budget counts them."""
         self.reserved = 0
@@ -245,6 +245,7 @@ class Direction:
             end = read(self, octets, 0, offset, frame, time_ns, frame, self.shapes, rows)
             if end == len(octets):
                 self.fpdus += len(rows) - rows_before
+                self.shape = rows[-1][4]
                 recent.order.append((self.origin + offset, octets, frame, self.half or self))
                 recent.fresh += end
                 if recent.fresh > FRESH_OCTETS:
@@ -377,25 +378,22 @@ class Direction:
         if distance:
             offset = self.offset + self.pieces_length + distance
             return self._keep_after_hole(offset, octets, frame, time_ns)
-        ahead, last_shape = self.ahead, self.shape
+        ahead = self.ahead
         if self.offset + self.pieces_length + len(octets) > ahead[0][0]:
             return False
         if not self._read_next(octets, frame, frame, time_ns):
             return False
         freed = 0
         while ahead and ahead[0][0] == self.offset + self.pieces_length:
-            _, waiting, brought_by, is_found = ahead[0]
-            if is_found:
+            _, waiting, brought_by, shape = ahead[0]
+            if shape is not None:
                 if self.pieces_length:
                     break
-                self._skip_found(waiting, brought_by)
-                self.shape = last_shape
+                self._skip_found(waiting, brought_by, shape)
             elif not self._read_next(waiting, brought_by, frame, time_ns):
                 break
             freed += len(waiting) + CHUNK_OVERHEAD
             del ahead[0]
-        if any([is_found for _, _, _, is_found in ahead]):
-            self.shape = last_shape
         self.ahead = ahead or _NOTHING_AHEAD
         if freed:
             self.hold(-freed)
@@ -448,7 +446,7 @@ class Direction:
             return False
         if len(rows) > rows_before:
             self.fpdus += len(rows) - rows_before
-            self.last_fpdu = rows[-1][3]
+            *_, self.last_fpdu, self.shape = rows[-1][:5]
         self._remember(octets, brought_by)
         self.offset = offset
         self.pieces = [(rest, brought_by)] if rest else ()
@@ -524,64 +522,62 @@ class Direction:
         index = len(ahead)
         while index and ahead[index - 1][0] >= end:
             index -= 1
-        before, known, _, is_before_found = ahead[index - 1] if index else (0, b"", 0, False)
+        before, known, _, shape_before = ahead[index - 1] if index else (0, b"", 0, None)
         if before + len(known) > offset:
             is_copy = before == offset and known == octets and len(octets) > 1
             if is_copy:
                 self._count_copy(octets)
             return is_copy
-        if index < len(ahead) and ahead[index][0] == end and not ahead[index][3]:
+        if index < len(ahead) and ahead[index][0] == end and ahead[index][3] is None:
             # FPDUs of this segment may extend into the next one, which is not read.
             return False
         is_next = before + len(known) == offset
-        follows = is_next and is_before_found
-        last_shape = self.shape
+        follows = is_next and shape_before is not None
         # After a segment that is not read, nothing shows where an FPDU begins.
-        is_found = (follows or not is_next) and self._find_fpdus(
-            offset, octets, frame, time_ns, follows=follows
-        )
-        if not is_found and (self.shapes.marked or follows):
+        may_find = follows or not is_next
+        shape = self._find_fpdus(offset, octets, frame, time_ns, follows) if may_find else None
+        if shape is None and (self.shapes.marked or follows):
             return False
-        if not is_found or any([later[3] for later in ahead[index:]]):
-            self.shape = last_shape
         if ahead:
-            ahead.insert(index, (offset, octets, frame, is_found))
+            ahead.insert(index, (offset, octets, frame, shape))
         else:
-            self.ahead = [(offset, octets, frame, is_found)]
+            self.ahead = [(offset, octets, frame, shape)]
             self.can_read_next = False
         self.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
     def _find_fpdus(
-        self, offset: int, octets: bytes, frame: int, time_ns: int, *, follows: bool
-    ) -> bool:
-        """Find the FPDUs of a segment after a hole; return whether it consists of FPDUs.
+        self, offset: int, octets: bytes, frame: int, time_ns: int, follows: bool
+    ) -> Shape | None:
+        """Find the FPDUs of a segment after a hole; return the shape of the last one.
 
-        If there are Markers, the first FPDU must contain one that shows its start (RFC 5044 4.3).
+        None if it does not consist of FPDUs.  If there are Markers, the first FPDU must contain one
+        that shows its start (RFC 5044 4.3).
 
         :param follows: whether it follows a segment whose FPDUs were found; then no Marker is
             needed.
         """
         # FPDUs and Markers are multiples of 4 octets.
         if not self.shapes.crc or offset % MARKER_LENGTH:
-            return False
+            return None
         # Inside the next FPDU, only a Marker tells FPDUs from a payload that contains FPDUs.
         if not self.shapes.marked and offset < self._end_over_hole():
-            return False
+            return None
         rows = self.shared.rows
         shapes_of_first, shapes = self.shared.tables.after_hole(self.shapes)
         first = len(rows)
         end = read(self, octets, 0, offset, frame, time_ns, frame, shapes, rows)
         if end < len(octets) or not (follows or rows[first][4].markers or not self.shapes.marked):
             del rows[first:]
-            return False
+            return None
         if not follows:
             row = rows[first]
             rows[first] = (*row[:4], shapes_of_first[row[4].key], *row[5:])
         self.out_of_order += len(rows) - first
         self.farthest_ahead = max(self.farthest_ahead, self.origin + rows[-1][3] - self.position)
         self.fpdus += len(rows) - first
-        return True
+        shape: Shape = rows[-1][4]
+        return shape
 
     def _end_over_hole(self) -> int:
         """Return the offset at which the next FPDU ends; 0 if its header is not whole or makes no
@@ -595,10 +591,11 @@ class Direction:
             return 0
         return self.offset + self.pieces_length + self.missing
 
-    def _skip_found(self, octets: bytes, brought_by: int) -> None:
+    def _skip_found(self, octets: bytes, brought_by: int, shape: Shape) -> None:
         """Move on after a segment whose FPDUs were found when a hole was before it."""
         self._remember(octets, brought_by)
         self.offset += len(octets)
+        self.shape = shape
 
     def _take_copy(self, back: int, octets: bytes) -> bool:
         """Take a copy of octets that are still known; return False if it is refused.

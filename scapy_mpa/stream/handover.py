@@ -285,10 +285,12 @@ def _to_recovery(direction: Direction) -> None:
     half.high = max(half.high or 0, end)
     half.octets += direction.offset + direction.pieces_length
     half.fpdus += direction.fpdus
-    if direction.shape is not None:
-        found = [at + len(octets) for at, octets, _, is_found in direction.ahead if is_found]
-        upto = found[-1] if found else direction.offset
-        half.note_end(origin + upto, is_last=direction.shape.last)
+    shape, upto = direction.shape, direction.offset
+    for at, octets, _, last_shape in direction.ahead:
+        if last_shape is not None:
+            shape, upto = last_shape, at + len(octets)
+    if shape is not None:
+        half.note_end(origin + upto, is_last=shape.last)
     framing = half.framing
     assert isinstance(framing, Framing)
     island = half.islands.items[0]
@@ -310,9 +312,9 @@ def _to_recovery(direction: Direction) -> None:
     run.end = origin + direction.offset
     run.last = run.end if direction.shapes.crc else origin + direction.last_fpdu
     island.need = island.start
-    for offset, octets, frame, is_found in direction.ahead:
+    for offset, octets, frame, last_shape in direction.ahead:
         inserted = half.islands.insert(origin + offset, octets, frame)
-        if is_found:
+        if last_shape is not None:
             located_by: LocatedBy = "marker" if direction.shapes.marked else "search"
             _note_placed(inserted.islands[0], origin + offset, len(octets), located_by)
         half.octets += inserted.fresh

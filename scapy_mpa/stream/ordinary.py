@@ -28,8 +28,6 @@ class ReadDirection(Protocol):
 
     ack: int
     """The highest acknowledgement number that its sender has sent."""
-    shape: Shape | None
-    """The shape of the last FPDU that was read."""
 
 
 Row: TypeAlias = tuple[int, int, Any, int, Any, int, int, int, int | tuple[int, ...], Any, int]
@@ -52,7 +50,7 @@ def read(
 ) -> int:
     """Append a row for each FPDU from ``octets[at]`` on that is whole and sound.
 
-    Only ``rows`` and the ``shape`` of the carrier are changed.
+    Only ``rows`` are changed.
 
     :param offset: position of ``octets[at]`` in the stream; Markers are counted from 0.
     :param frame: the frame that completes the FPDUs; ``time_ns`` is its time.
@@ -91,7 +89,6 @@ def read(
         rows.append(
             (frame, time_ns, carrier, base + at, shape, first, second, third, frames, fpdu, ack)
         )
-        carrier.shape = shape
         at = end
     return at
 
