@@ -235,9 +235,7 @@ class Direction:
         if not octets:
             if self.awaits_fpdu and not self._keeps_startup_rules(seq, 0, ack):
                 return False
-        elif seq == self.seq and (
-            self.can_read_next or (not self.offset and self._may_read_first(len(octets), ack))
-        ):
+        elif seq == self.seq and self.can_read_next:
             self.frame = frame
             shared, offset = self.shared, self.offset
             rows, recent = shared.rows, shared.recent
@@ -336,16 +334,6 @@ class Direction:
         self.missing = octets_missing(octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
         self._reserve()
-
-    def _may_read_first(self, length: int, ack: int) -> bool:
-        """Return whether the first octets may be read at once.  Call it only at offset 0."""
-        # Here ``pieces`` and ``ahead`` are empty: the first FPDU must be whole in its segment, and
-        # no segment may overtake it.  Without CRCs, ``reads_no_fpdus`` is set.
-        return (
-            self.shapes.from_start
-            and not self.reads_no_fpdus
-            and self._keeps_startup_rules(self.seq, length, ack)
-        )
 
     def _keeps_startup_rules(self, seq: int, length: int, ack: int) -> bool:
         """Return whether the first octets keep rules 3 and 4 of RFC 5044 7.1.2."""
