@@ -146,10 +146,8 @@ class Messages:
         halves = self._halves_of(connection)
         if halves[0].is_at_rest:
             for half in halves:
-                half.is_at_rest = False
-                if half.parts:
-                    half.deliver_rows()
-                    self._budget.count(half)
+                half.deliver_rows()
+                self._budget.count(half)
         return halves
 
     def _finish(self, event: ConnectionEnded) -> None:

@@ -131,6 +131,7 @@ class HalfMessages:
 
     def deliver_rows(self) -> None:
         """Take the rows of a message in progress as segments: something is not ordinary."""
+        self.is_at_rest = False
         parts, self.parts = self.parts, []
         for row in parts:
             segment = segment_of(row)
