@@ -116,18 +116,21 @@ class Lines:
                     ends = connection.endpoints[source], connection.endpoints[1 - source]
                     label = direction.label = self._label(connection.number, *ends).encode()
                 head = head_of % (frame, (time_ns - begin_ns) / SECOND, label)
-            seq = (direction.origin + offset + shape.lead) & SEQUENCE_MASK
-            if shape.kind == "message":
-                count: tuple[int, ...] = ()
+            fields: tuple[Any, ...]
+            if shape.kind == "fpdu":
+                seq = (direction.origin + offset + shape.lead) & SEQUENCE_MASK
+                if shape.tagged:
+                    fields = head, first, second, seq
+                else:
+                    fields = head, second >> 32, second & _WORD, third, seq
+            else:
                 if shape.several:
                     _, _, _, _, _, first, second, *_ = content[0]
-                    count = sum([each[4].payload for each in content]), len(content)
                 name, number = (first, second) if shape.tagged else (second >> 32, second & _WORD)
-                lines.append(pattern % (head, name, number, *count))
-            elif shape.tagged:
-                lines.append(pattern % (head, first, second, seq))
-            else:
-                lines.append(pattern % (head, second >> 32, second & _WORD, third, seq))
+                fields = head, name, number
+                if shape.several:
+                    fields += sum([each[4].payload for each in content]), len(content)
+            lines.append(pattern % fields)
         return b"".join(lines)
 
     def _line_of(self, event: Any) -> bytes:
