@@ -48,14 +48,7 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
             *((f"s300-{begin}:", markers) for begin in (0, 20) for markers in (False, True)),
         )
     ),
-    # -- each whole FPDU is found if all other octets may be parts of FPDUs.  No segment holds a
-    # whole FPDU.
-    *(
-        ("s150-44: s150 s150-132: " * 3, "", {"markers": markers, "size": size})
-        for markers in (False, True)
-        for size in (7, 40)
-    ),
-    # Some FPDUs were cut off, and their lengths lead to the next.
+    # -- some FPDUs were cut off, and their lengths lead to the next.
     *(
         (words, " ".join("g?"["/" in each] for each in words.split()), {"size": 0})
         for words in (
@@ -82,17 +75,6 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
     # -- bad FPDUs, and Markers at unknown places.  The lengths of bad FPDUs lead to a good FPDU, or
     # to the FIN.  That shows how many Markers the bad FPDUs hold.
     ("s10 s20 s52 s26 s30 s5!", "", {"size": 30}),
-    *(
-        (
-            f"s10! s20 {words}",
-            "? " + " ".join("gb"["!" in each] for each in f"s {words}".split()),
-            {"startup": "A", **MARKERS},
-        )
-        for words in (
-            *("s52! s26 s30 s5 s13 s9", "s52! s26 s30! s5 s13 s9"),
-            *("s52! s26! s30 s5 s13 s9", "s52 s26 s30! s5! s13! s9"),
-        )
-    ),
     # The only Marker points to a place to which a length leads.  With that Marker, the next length
     # leads to a good FPDU.
     ("s60!-:20 s60*4 s300! s60*3", ". g b g", {"startup": "A", **MARKERS}),

@@ -16,8 +16,8 @@ With CRCs:
    captured whole and a good FPDU follows in the same stretch, which shows that the length is wrong.
    Of several damaged FPDUs in a row, the second and later ones must be reported if their headers
    are intact and a good FPDU follows.  All this holds if it is known where Markers are, or that
-   there are none (``_knows_places``).  If not, the rule for the second also holds for the first:
-   only lengths that lead to a good FPDU show how many Markers it holds.
+   there are none (``_knows_places``).  If not, nothing shows how many Markers they hold, and they
+   may be reported.
 3. Any other damaged FPDU may be reported with the values of its fields.  The same holds for a
    garbled FPDU, where the first captured copy differs from the sender's octets.  A good FPDU alone
    between two garbled ones need not be found: only its CRC distinguishes it from payload.  Good
@@ -302,8 +302,8 @@ class _Side:
                 yield replace(sound, may_be_unknown=alone)
             elif fpdu.damage is not None and self._is_readable(index):
                 places = knows and self._knows_places(peer)
-                shown = self.dimensions.crc and self._shows_damage(index, certain, places=places)
-                required = knows and shown
+                shown = self.dimensions.crc and self._shows_damage(index, certain)
+                required = knows and places and shown
                 bad = self._wanted_damaged(fpdu, wrong=self.wrong_length[index], required=required)
                 if self.wrong_length[index] and not places:
                     bad = replace(bad, unmarked=self._statement_without_markers(fpdu))
@@ -375,13 +375,10 @@ class _Side:
             return self.whole[index]
         return self.captured.is_whole(fpdu.start, fpdu.seq_offset + 2)
 
-    def _shows_damage(self, index: int, certain: Sequence[bool], *, places: bool) -> bool:
-        """Whether a damaged FPDU must be reported.
-
-        places: it is known where Markers are.
-        """
+    def _shows_damage(self, index: int, certain: Sequence[bool]) -> bool:
+        """Whether a damaged FPDU must be reported, if it is known where Markers are."""
         truth = self.half.truth
-        if certain[index] and places:
+        if certain[index]:
             if not self.wrong_length[index]:
                 return True
             end = self._reading(truth[index], _length_field(truth[index]))[0]

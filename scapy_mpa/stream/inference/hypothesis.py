@@ -7,7 +7,7 @@ islands best counts, if it is proven:
 
 * With CRCs, one verified FPDU is 32 bits of evidence.  But a payload may hold FPDUs, for example a
   download of an iWARP capture.  So two must follow each other.  One is enough if it fills a
-  segment, if the direction is known to carry FPDUs, or if at the end nothing contradicts it.
+  segment, or if the direction is known to carry FPDUs.
   :mod:`~scapy_mpa.stream.inference.phase_votes` adds up their evidence on Markers.
 * Without CRCs, several headers in a row must make sense, and lengths must lead from one to the
   next.  That is weaker evidence than a CRC, and a payload may hold such a row, too.  So a row is
@@ -60,7 +60,7 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
     """
     if not final and _may_be_one(islands, known):
         return None
-    votes = None if known.crc is False else _votes(islands, known, final=final)
+    votes = None if known.crc is False else _votes(islands, known)
     if votes is not None:
         if not votes.is_believed or not (final or votes.is_settled):
             return None
@@ -100,29 +100,23 @@ def _may_be_one(islands: Sequence[Island], known: Known) -> bool:
 
 def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
     """Return whether the islands hold an FPDU with a good CRC."""
-    return known.crc is not False and _votes(islands, known, final=True) is not None
+    return known.crc is not False and _votes(islands, known) is not None
 
 
-def _votes(islands: Sequence[Island], known: Known, *, final: bool) -> PhaseVotes | None:
+def _votes(islands: Sequence[Island], known: Known) -> PhaseVotes | None:
     """Return the votes of verified FPDUs; None if there are none."""
     octets = [(each.start, each.end) for each in islands], known.markers, known.origin
     if known.memory.without_crcs == octets:
         return None
     votes: dict[int, PhaseVotes] = {}
-    allowance = 0
     is_all = True
     for search in candidates(islands, known):
         is_settled = count(search, votes)
-        allowance = search.allowance.left
         is_all = is_all and search.is_all
         if is_settled:
             break
     if is_all and not votes:
         known.memory.without_crcs = octets
-    if final and allowance >= 0 and len(votes) == 1 and not known.unasked:
-        # All octets were searched.  The others may be parts of FPDUs that holes have cut.
-        (only,) = votes.values()
-        only.is_believed |= not only.is_doubtful
     return max(votes.values(), key=lambda each: (each.is_believed, each.octets), default=None)
 
 

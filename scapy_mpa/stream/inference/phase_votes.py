@@ -40,7 +40,6 @@ class Verified(NamedTuple):
     """Position of its ULPDU_Length: after ``start`` if the FPDU begins with a Marker."""
     ulpdu_length: int
     octets: bytes
-    """Empty if its CRC is bad or was cut off.  Then only its length counts."""
 
 
 class PhaseVotes:
@@ -51,7 +50,7 @@ class PhaseVotes:
     :param origin: position of a Marker, if there are any; None if that is not known.
     """
 
-    __slots__ = ("_bits", "_fpdus", "is_believed", "is_doubtful", "octets", "reference")
+    __slots__ = ("_bits", "_fpdus", "is_believed", "octets", "reference")
 
     def __init__(self, reference: int, markers: bool | None, origin: int | None) -> None:
         self.reference = reference
@@ -69,8 +68,6 @@ class PhaseVotes:
         """Octets of all FPDUs together."""
         self.is_believed = False
         """Whether these are FPDUs of the direction, and not part of a payload."""
-        self.is_doubtful = False
-        """Whether one of them is among octets that are no FPDUs."""
 
     @property
     def hypotheses(self) -> int:
@@ -85,7 +82,7 @@ class PhaseVotes:
     def take(self, fpdu: Verified) -> None:
         """Add the bits of one more FPDU."""
         self.octets += fpdu.end - fpdu.start
-        if fpdu.octets and fpdu.ulpdu_length:
+        if fpdu.ulpdu_length:
             self._fpdus.append(fpdu)
         if fpdu.end - fpdu.start == fpdu_length(fpdu.ulpdu_length):
             self._take_unmarked(fpdu)
@@ -119,8 +116,6 @@ class PhaseVotes:
         layout = self._layout(fpdu, offset)
         if layout.length != end - start or layout.header != header - start:
             return -CRC
-        if not octets:
-            return 0
         is_sound = not ulpdu_length or plausible(header_octets(octets, layout), ulpdu_length)
         marks, forged = marker_bits(layout, octets)
         return TAGGED * is_sound + marks - forged

@@ -8,11 +8,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
-from scapy_mpa.stream.fpdus.candidate import HEAD
-from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes, Verified
-from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -21,11 +18,8 @@ from scapy_mpa.wire.fpdu import (
     WORD,
     fpdu_layout,
     fpdu_length,
-    has_fpduptr,
 )
 
-# FPDUs with a bad CRC between two verified ones, at most, if lengths lead over them.
-_MOST_DAMAGED: Final = 4
 # The cost of each possible end of an FPDU, in addition to the octets up to there.
 _COST_OF_END: Final = 256
 # The cost of an FPDU that is found: it is counted, and the next one is looked for.
@@ -52,18 +46,12 @@ def count(search: Candidates, votes: dict[int, PhaseVotes]) -> bool:
             is_alone = island.fills_segments(start, end) and not known.unasked
             if before is not None or known.carries_fpdus or is_alone:
                 tally.is_believed = True
-            elif not _may_be_all(search, start, end):
-                tally.is_doubtful = True
             if tally.is_settled:
                 return True
             if search.is_explained(start):
                 break
             search.explain(start, end)
             before, fpdu = fpdu, _following(search, end)
-            for damaged in _damaged(search, end) if fpdu is None else ():
-                # Its length leads to a good FPDU, which is no coincidence.
-                tally.take(damaged)
-                tally.is_believed = True
     return False
 
 
@@ -134,49 +122,3 @@ def _following(search: Candidates, at: int) -> Verified | None:
     # Very many FPDUs may be followed by none.
     search.allowance.left -= COST_OF_FAILURE
     return None
-
-
-def _damaged(search: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[Verified]:
-    """Return the damaged FPDUs over which lengths lead from a verified FPDU to the next.
-
-    The lengths show how many Markers they hold, although their CRCs are bad or were cut off.
-
-    :param most: the largest number of such FPDUs.
-    """
-    stretch = search.stretch
-    for header in (at, at + MARKER_LENGTH):
-        is_led = header != at
-        if is_led and not search.may_be_led(header):
-            continue
-        if not head_makes_sense(stretch.read(header, header + HEAD)):
-            continue
-        for start, end in _ends(search, header, is_led=is_led):
-            if end >= search.island.end or search.allowance.left < 0:
-                continue
-            ulpdu_length = stretch.number(header, header + HEADER_LENGTH)
-            fpdu = Verified(start, end, header, ulpdu_length, b"")
-            if _following(search, end):
-                return [fpdu]
-            if most > 1 and (others := _damaged(search, end, most - 1)):
-                return [fpdu, *others]
-    return []
-
-
-def _may_be_all(search: Candidates, start: int, end: int) -> bool:
-    """Return whether the octets around an FPDU may be parts of other FPDUs, or of a startup frame,
-    that holes have cut."""
-    after = end + MARKER_LENGTH
-    return start - search.stretch.begin < FRAMING_WINDOW and (
-        _may_be_cut_off(search, end)
-        or (has_fpduptr(search.stretch.number(end, after), 0) and _may_be_cut_off(search, after))
-    )
-
-
-def _may_be_cut_off(search: Candidates, header: int) -> bool:
-    """Return whether an FPDU that is not whole may have its ULPDU_Length at ``header``."""
-    head = search.stretch.read(header, header + HEAD)
-    if len(head) < HEAD:
-        return True
-    claimed = header + fpdu_length(int.from_bytes(head[:HEADER_LENGTH], "big"))
-    is_whole = search.stretch.is_captured(header, claimed)
-    return not is_whole and head_makes_sense(head, any_stag=True)
