@@ -14,7 +14,7 @@ from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire import crc, sctp_packet, sound_length
+from scapy_mpa.wire import crc, sctp_packet
 from tests.stream.work import calls, peak
 from tests.truth import pcapfile
 
@@ -73,7 +73,6 @@ def work_of(read: Read, frames: Iterable[bytes]) -> Work:
 
     with (
         patch.object(crc, "crc32c", counting(crc.crc32c)),
-        patch.object(sound_length, "crc32c", counting(sound_length.crc32c)),
         patch.object(sctp_packet, "crc32c", counting(sctp_packet.crc32c)),
         patch.object(Island, "read", counting_read),
     ):

@@ -12,18 +12,20 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
+from itertools import chain, islice
 from math import inf, log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.region import Edge, Region
 from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
-from scapy_mpa.stream.fpdus.true_end import TrueEnd
 from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 
 # Paths that are compared.  The steps that all of them share are reported.
 _MOST_ENDS: Final = 13
+# An FPDU with a wrong length ends before one of so many FPDUs, if its CRC shows the end.
+_ENDS_TRIED: Final = 8
 # A damaged FPDU is part of a burst if one of so many FPDUs before it is damaged, too.
 _NEAR: Final = 4
 
@@ -149,9 +151,9 @@ class _Places:
             self.look()
         return nested > 0
 
-    def blocks(self, begin: int, before: int) -> Iterator[list[int]]:
-        """Yield the places from ``begin`` up to ``before``, some at a time."""
-        index = 0
+    def sound_from(self, begin: int, before: int) -> Iterator[int]:
+        """Yield, ascending, the places with an FPDU that has evidence of its own."""
+        before = min(before, self._region.limit)
         at = begin
         while at < before:
             while self._looked <= at and self.look():
@@ -159,8 +161,11 @@ class _Places:
             upto = min(self._looked, before)
             if upto <= at:
                 return
-            index = bisect_left(self.all, at, index)
-            yield self.all[index : bisect_left(self.all, upto, index)]
+            yield from [
+                each
+                for each in self.all[bisect_left(self.all, at) : bisect_left(self.all, upto)]
+                if each in self.sound
+            ]
             at = upto
 
 
@@ -285,14 +290,12 @@ class _Search:
         region, start, limit = self._region, edge.start, self._region.limit
         if not region.crc:
             return False
-        ends = TrueEnd(region, start)
-        for block in self._places.blocks(ends.checked, min(limit, start + FRAMING_WINDOW)):
-            if (end := ends.first(block)) is not None:
+        ends = islice(self._places.sound_from(start + WORD, start + FRAMING_WINDOW), _ENDS_TRIED)
+        is_end = self._beyond.ends_at_known_fpdu or not self._beyond.may_grow
+        for end in chain(ends, [limit] * is_end):
+            if region.may_end(edge, end):
                 self._push(cost, "at", end, wrong)
                 return True
-        if (self._beyond.ends_at_known_fpdu or not self._beyond.may_grow) and ends.first([limit]):
-            self._push(cost, "at", limit, wrong)
-            return True
         return False
 
     def _end_within(self, cost: float, edge: Edge, by_length: bool, back: _Back) -> None:
@@ -337,24 +340,21 @@ class _Search:
         """
         region, places = self._region, self._places
         least = inf
-        for block in places.blocks(begin, min(region.limit, start + LONGEST_WAIT)):
-            for at in block:
-                if at not in places.sound:
-                    continue
-                if not region.allowance.spend(COST_OF_PLACE):
-                    return
-                octets = region.captured_octets(start, at)
-                extra = max(0, _bits_to_believe(octets) - places.evidence(at))
-                if extra and not may_lack_evidence:
-                    continue
-                passed = _passed(octets)
-                passed += places.nested(start, at) + region.marker_contradictions(start, at)
-                if passed > least + 2 * weights.PROOF:
-                    # Places farther on cost more.
-                    return
-                extra += passed
-                least = min(least, extra)
-                self._push(cost + extra, "at", at, back)
+        for at in places.sound_from(begin, start + LONGEST_WAIT):
+            if not region.allowance.spend(COST_OF_PLACE):
+                return
+            octets = region.captured_octets(start, at)
+            extra = max(0, _bits_to_believe(octets) - places.evidence(at))
+            if extra and not may_lack_evidence:
+                continue
+            passed = _passed(octets)
+            passed += places.nested(start, at) + region.marker_contradictions(start, at)
+            if passed > least + 2 * weights.PROOF:
+                # Places farther on cost more.
+                return
+            extra += passed
+            least = min(least, extra)
+            self._push(cost + extra, "at", at, back)
 
 
 def cheapest_path(region: Region, beyond: Beyond, *, is_certain: bool) -> Path:

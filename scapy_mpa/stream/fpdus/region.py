@@ -29,7 +29,7 @@ from scapy_mpa.stream.limits import READ_AT_A_TIME
 from scapy_mpa.stream.octets.island import Island, Search
 from scapy_mpa.stream.octets.stretch import Stretch
 from scapy_mpa.stream.purse import Allowance
-from scapy_mpa.wire.crc import crc_is_good
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -47,7 +47,6 @@ from scapy_mpa.wire.rdmap import (
     plausible,
 )
 from scapy_mpa.wire.rdmap_names import Opcode
-from scapy_mpa.wire.sound_length import SoundLength
 
 Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]
 """``good``, ``bad``: its CRC is so.  ``off``: there are no CRCs.  ``cut``: the snap length cut off
@@ -61,10 +60,13 @@ _COST_WITHOUT_CRC: Final = 400
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
 # Markers that may point to an FPDU before the octets passed over.
 _MARKERS: Final = 4
-# The cost of a place that only a CRC can prove, in addition to the octets of its FPDU.
+# The cost of a place or an end that only a CRC can prove, in addition to the octets.
 _COST_OF_TRY: Final = 1000
 # The octets of one such place may take this share of what is left.
 _SHARE_OF_TRY: Final = 16
+# The ULPDU_Lengths that an FPDU with a known end may have: as it is, and with each pad.
+_LENGTHS: Final = 1 + WORD
+_LONGEST: Final = 0xFFFF
 # FPDUs in a row whose evidence is added up.
 _ROW: Final = 16
 
@@ -147,7 +149,6 @@ class Region:
         self.stretch = Stretch(island, begin, limit)
         self.crc = reader.crc
         self._crcs = search.crcs
-        self._ends = search.ends
         self._headers = search.headers
         self._whole: dict[int, Edge] = search.edges
         self._edges: dict[int, Edge | None] = {}
@@ -219,11 +220,31 @@ class Region:
                 self.allowance.spend(end - start)
         return known
 
-    def crc_so_far(self, start: int) -> SoundLength:
-        """Return the CRC of the octets from a place on, as far as it was calculated."""
-        if start not in self._ends:
-            self._ends[start] = SoundLength(self.reader.begin_at(start)[0])
-        return self._ends[start]
+    def may_end(self, edge: Edge, end: int) -> bool:
+        """Return whether an FPDU ends at a position by its CRC, though its length leads elsewhere.
+
+        The CRC must be good with the length as it is, or with the one that leads to the position.
+        """
+        start = edge.start
+        phase, header = self.reader.begin_at(start)
+        length = end - start
+        is_possible = fpdu_length(0, phase) <= length <= fpdu_length(_LONGEST, phase)
+        if not (is_possible and self.stretch.is_captured(start, end)):
+            return False
+        if not self.allowance.spend(_COST_OF_TRY + _LENGTHS * length):
+            return False
+        markers = 0
+        if phase is not None:
+            markers = (phase + length - 1) // MARKER_INTERVAL - (phase - 1) // MARKER_INTERVAL
+        longest = length - MARKER_LENGTH * markers - HEADER_LENGTH - CRC_LENGTH
+        lengths = range(max(0, longest - WORD + 1), min(longest, _LONGEST) + 1)
+        octets = bytearray(self.stretch.read(start, end))
+        field = slice(header - start, header - start + HEADER_LENGTH)
+        for ulpdu_length in (edge.ulpdu_length, *lengths):
+            octets[field] = ulpdu_length.to_bytes(HEADER_LENGTH, "big")
+            if crc_is_good(octets):
+                return True
+        return False
 
     def _bits_of(self, head: bytes, ulpdu_length: int) -> int:
         """Return the evidence of a header that makes sense, in bits."""

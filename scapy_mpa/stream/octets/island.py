@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.octets.chunk import Chunk
-from scapy_mpa.wire.sound_length import SoundLength
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ _NOT_TINY: Final = 64
 class Search:
     """What the search after a broken chain of lengths has found so far, by position."""
 
-    __slots__ = ("at", "crcs", "edges", "ends", "headers")
+    __slots__ = ("at", "crcs", "edges", "headers")
 
     def __init__(self) -> None:
         self.at = 0
@@ -34,9 +33,6 @@ class Search:
         """FPDUs that more octets cannot change, by position."""
         self.headers: dict[int, bool] = {}
         """Whether a header makes sense, where no FPDU with a good CRC begins."""
-        self.ends: dict[int, SoundLength] = {}
-        """The CRC calculated so far from each position, to find the end of an FPDU whose length is
-        wrong."""
 
 
 class Run:
