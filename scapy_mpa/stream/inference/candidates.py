@@ -12,8 +12,6 @@ from typing import Final, NamedTuple, Protocol
 from scapy_mpa.stream.fpdus.candidate import HEAD
 from scapy_mpa.stream.fpdus.heads import rest_makes_sense
 from scapy_mpa.stream.fpdus.search import (
-    MARKED_ZERO_LENGTH,
-    ZERO_LENGTH,
     agreeing_words,
     header_words,
 )
@@ -188,18 +186,6 @@ class Candidates:
             at = max(at, end)
         if at < self.stretch.end:
             yield at, self.stretch.end
-
-    def zero_lengths(self) -> Iterator[int]:
-        """Yield the ULPDU_Lengths of FPDUs of zero length with a CRC, if in no other FPDU."""
-        begin, all_octets = self.stretch.begin, self.stretch.octets
-        for octets, header in ((ZERO_LENGTH, 0), (MARKED_ZERO_LENGTH, MARKER_LENGTH)):
-            for start, end in self._captured():
-                at = all_octets.find(octets, start - begin, end - begin)
-                while at >= 0 and self.allowance.left >= 0:
-                    if not self._explained[at]:
-                        self.allowance.left -= COST_OF_FAILURE
-                        yield begin + at + header
-                    at = all_octets.find(octets, at + 1, end - begin)
 
     def markers_after(self, header: int) -> list[int]:
         """Return how far after ``header`` there are words that read as Markers pointing to it."""

@@ -27,8 +27,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import HEAD, WHOLE_FPDUS
-from scapy_mpa.stream.fpdus.heads import head_makes_sense
+from scapy_mpa.stream.fpdus.candidate import WHOLE_FPDUS
 from scapy_mpa.stream.fpdus.weights import BOUNDARY, PROOF
 from scapy_mpa.stream.inference.candidates import Known, candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes
@@ -36,7 +35,7 @@ from scapy_mpa.stream.inference.rows import AGREEING_MARKERS, PLAUSIBLE_ROW, Row
 from scapy_mpa.stream.inference.verified import count
 from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, WORD, fpdu_layout
+from scapy_mpa.wire.fpdu import WORD
 
 
 class Inferred(NamedTuple):
@@ -58,8 +57,6 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
     :param islands: islands that still hold all their octets.
     :param final: no octets will be added to them.
     """
-    if not final and _may_be_one(islands, known):
-        return None
     votes = None if known.crc is False else _votes(islands, known)
     if votes is not None:
         if not votes.is_believed or not (final or votes.is_settled):
@@ -77,25 +74,6 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
         # The CRCs that could show it were cut off.
         return inferred._replace(crc=True, crc_is_known=False)
     return inferred
-
-
-def _may_be_one(islands: Sequence[Island], known: Known) -> bool:
-    """Return whether all octets may be one unfinished FPDU: others may be its payload."""
-    if len(islands) != 1:
-        return False
-    (island,) = islands
-    begin = max(known.origin or island.start, island.start)
-    # With Markers, the first FPDU of the phase begins with one.
-    has_none = known.markers is False or begin == known.origin
-    for header, is_unmarked in ((begin, has_none), (begin + MARKER_LENGTH, known.markers is False)):
-        head = island.read(header, min(header + HEAD, island.end)) if header < island.end else b""
-        if head_makes_sense(head):
-            ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
-            # Assume the largest number of Markers.
-            layout = fpdu_layout(ulpdu_length, None if is_unmarked else 0)
-            if begin + layout.length > island.end:
-                return True
-    return False
 
 
 def shows_crcs(islands: Sequence[Island], known: Known) -> bool:

@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Final
 
 from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
@@ -29,8 +28,7 @@ _COST_OF_FOUND: Final = 2048
 def count(search: Candidates, votes: dict[int, PhaseVotes]) -> bool:
     """Let verified FPDUs vote, by alignment; return whether no more votes are needed."""
     island, known = search.island, search.known
-    # FPDUs of zero length come last, since they have no header.
-    for header in chain(search.headers(), search.zero_lengths()):
+    for header in search.headers():
         before: Verified | None = None
         fpdu = _good(search, header, _searched(search, header))
         while fpdu is not None and search.allowance.left >= 0:
