@@ -23,8 +23,6 @@ _AT_MOST: Final = 1 << 26
 _SHARE: Final = 2
 # When this part of an allowance is left, no further places are looked for.  Weighing uses the rest.
 _KEPT: Final = 8
-# This part of it comes in addition, for places that only a CRC can prove.
-_FOR_CRCS: Final = 8
 # If less is left, directions that can wait do so.
 _LEAST: Final = 1 << 14
 
@@ -36,15 +34,12 @@ class Allowance:
     :param is_short: whether the search wants more.
     """
 
-    __slots__ = ("_lent", "is_short", "left", "spare")
+    __slots__ = ("_lent", "is_short", "left")
 
     def __init__(self, lent: int, *, is_short: bool) -> None:
         self._lent = lent
         self.is_short = is_short
         self.left = lent
-        self.spare = lent // _FOR_CRCS
-        """For places that only a CRC can prove.  ``left`` pays for the others, so that none of
-        these is missed."""
 
     def spend(self, cost: int) -> bool:
         """Spend a cost; return whether anything is left."""
@@ -59,7 +54,7 @@ class Allowance:
     @property
     def spent(self) -> int:
         """What the search has spent."""
-        return self._lent + self._lent // _FOR_CRCS - self.left - self.spare
+        return self._lent - self.left
 
 
 class Purse:

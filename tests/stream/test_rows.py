@@ -143,9 +143,9 @@ BETWEEN = [
         "s332-:340 {0} {0} s472-20:",
         "s640- s640-:50 {}",
     )
-    for each in ("v50", "n1", "n13", "n400", "e", "s100", "w0")
+    for each in ("e", "s100", "w0")
 ]
-"""FPDUs between two holes, where only their CRC is evidence (6)."""
+"""FPDUs between two holes (6)."""
 
 CUT_OFF = {
     # -- frames hold only the beginning of an FPDU: it is reported with that part

@@ -9,7 +9,7 @@ A *place* is a position at which an FPDU may begin.  Costs and evidence are bits
 from bisect import bisect_left
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import accumulate, compress
+from itertools import accumulate
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
@@ -60,10 +60,9 @@ _COST_WITHOUT_CRC: Final = 400
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
 # Markers that may point to an FPDU before the octets passed over.
 _MARKERS: Final = 4
-# The cost of a place or an end that only a CRC can prove, in addition to the octets.
-_COST_OF_TRY: Final = 1000
-# The octets of one such place may take this share of what is left.
-_SHARE_OF_TRY: Final = 16
+# The cost of an end that only a CRC can prove, in addition to the octets.  It is high,
+# since hardly any search needs many.
+_COST_OF_END: Final = 5000
 # The ULPDU_Lengths that an FPDU with a known end may have: as it is, and with each pad.
 _LENGTHS: Final = 1 + WORD
 _LONGEST: Final = 0xFFFF
@@ -231,7 +230,7 @@ class Region:
         is_possible = fpdu_length(0, phase) <= length <= fpdu_length(_LONGEST, phase)
         if not (is_possible and self.stretch.is_captured(start, end)):
             return False
-        if not self.allowance.spend(_COST_OF_TRY + _LENGTHS * length):
+        if not self.allowance.spend(_COST_OF_END + _LENGTHS * length):
             return False
         markers = 0
         if phase is not None:
@@ -343,7 +342,7 @@ class Region:
         return list(found.items())
 
     def _likely(self, begin: int, upto: int) -> list[int]:
-        """Return, ascending, where a header, a Marker or a good CRC suggests an FPDU."""
+        """Return, ascending, where a header or a Marker suggests an FPDU."""
         reader = self.reader
         octets = self.stretch.read(begin, upto + MARKER_LENGTH + HEAD)
         words = header_words(octets[: upto - begin])
@@ -354,42 +353,7 @@ class Region:
             first = bisect_left(self._pointers, (begin,))
             last = bisect_left(self._pointers, (upto + READ_AT_A_TIME,), first)
             starts.update([at for _, at in self._pointers[first:last]])
-        if self.crc and not self.stretch.absent:
-            starts.update(self._by_crc_alone(begin, upto))
         return sorted([at for at in starts if begin <= at < upto])
-
-    def _by_crc_alone(self, begin: int, upto: int) -> list[int]:
-        """Return where FPDUs with a good CRC begin, whatever their headers hold.
-
-        Not long FPDUs, nor FPDUs that begin with a Marker: Markers lead to those.
-        """
-        found: list[int] = []
-        longest = max(0, min(self.allowance.spare // _SHARE_OF_TRY, 0xFFFF))
-        octets = self.stretch.read(begin, upto)
-        # At most positions, the first octet of the ULPDU_Length is too large.
-        small = longest // 256 + 1
-        may_fit = octets[::WORD].translate(b"\1" * small + bytes(256 - small))
-        first, _ = self.reader.begin_at(begin)
-        phase = None
-        for at in compress(range(0, len(octets) - 1, WORD), may_fit):
-            start = begin + at
-            ulpdu_length = octets[at] << 8 | octets[at + 1]
-            if not 0 < ulpdu_length <= longest or start + ulpdu_length > self.limit:
-                continue
-            if first is not None:
-                phase = (first + at) % MARKER_INTERVAL
-            if start in self._headers or (phase is not None and phase <= MARKER_LENGTH):
-                continue
-            end = start + fpdu_length(ulpdu_length, phase)
-            if end > self.limit:
-                continue
-            if (start, end) not in self._crcs:
-                self.allowance.spare -= _COST_OF_TRY + end - start
-                if self.allowance.spare < 0:
-                    break
-            if self.has_good_crc(start, end):
-                found.append(start)
-        return found
 
     def _is_copied(self, start: int) -> bool:
         """Return whether the octets at a place are the ULPDU_Length and the DDP header that a
