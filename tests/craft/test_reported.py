@@ -134,22 +134,6 @@ def test_messages_of_an_fpdu_without_a_whole_ddp_header() -> None:
     assert f"ULPDU of {len(short.ulpdu)} octets" in repr(short)
 
 
-def test_two_fpdus_before_a_hole() -> None:
-    """Without CRCs and a Reply such FPDUs are read as osc if it is named. RFC 5044's layout does
-    not fit."""
-    conversation = Conversation(dialect="osc", crc=False)
-    conversation.startup()
-    for octets in (bytes(51), bytes(28), bytes(500), b"x"):
-        conversation.initiator.send(octets)
-    sent = [each for each in conversation.segments() if each.side == 0 and each.octets]
-    missing = sent[3]
-    kept = [each for each in conversation.segments() if each.side == 0 and each != missing]
-    found = plain(conversation.frames(kept), conversation.options.dialect)
-    truth = of(conversation.truth(kept), "fpdu")
-    before = [each["seq"] for each in truth if each["seq"] < missing.seq]
-    assert [each["seq"] for each in of(found, "fpdu")][:2] == before
-
-
 DISORDER = (Duplication(0.3), Reordering(0.3, by_capture=True), Resegmentation(50))
 
 

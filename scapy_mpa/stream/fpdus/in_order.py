@@ -211,9 +211,3 @@ class InOrder:
         if self.dialect is Dialect.OSC:
             return osc.fpdu_layout(ulpdu_length, phase, self.crc)
         return fpdu_layout(ulpdu_length)._replace(length=softuiwarp.fpdu_length(ulpdu_length))
-
-    def begins(self, island: Island) -> bool:
-        """Return whether a verified FPDU begins at ``origin``."""
-        reader = self._reader(self.origin, 0 if self.markers else None)
-        fpdu = reader.fpdu_at(island, self.origin, island.end)
-        return isinstance(fpdu, Candidate) and fpdu.sound

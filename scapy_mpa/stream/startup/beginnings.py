@@ -7,7 +7,6 @@ This module decides when to look at them, and what one direction shows of the ot
 
 from __future__ import annotations
 
-from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
@@ -23,7 +22,6 @@ from scapy_mpa.stream.startup.order import lacks
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.fpdu import WORD
 
 
 def conclude(startup: StartupPhase) -> None:
@@ -89,9 +87,7 @@ def look(
     if not islands:
         return
     if startup.may_be(Dialect.OSC):
-        # Its startup frames may still come.
-        if must_decide and _begin_osc(half, known):
-            look(startup, peer, must_decide=must_decide)
+        # Only its startup frames show where its FPDUs begin.
         return
     inferred = infer(islands, known, final=must_decide)
     if inferred is None:
@@ -124,25 +120,6 @@ def _islands(half: HalfConnection, known: Known) -> list[Island]:
     """Return the islands that may hold FPDUs, if all their octets are held."""
     begin = known.origin
     return [island for island in half.islands.whole() if begin is None or begin < island.end]
-
-
-def _begin_osc(half: HalfConnection, known: Known) -> bool:
-    """Read a direction as osc, which the user named; return whether that was done.
-
-    Its startup frame, and an FPDU after it, must have been captured.
-    """
-    island = None if known.origin is None else half.islands.at(known.origin)
-    if known.origin is None or island is None or not island.holds(known.origin):
-        return False
-    # A Marker of zeros precedes the first FPDU (RFC 5044 4.3).
-    first = island.read(known.origin, known.origin + WORD)
-    markers = first == bytes(WORD) if known.markers is None else known.markers
-    for crc in (True, False) if known.crc is None else (known.crc,):
-        reader = InOrder(half, known.origin, Dialect.OSC, markers=markers, crc=crc)
-        if reader.begins(island):
-            enter_full_operation(half, known.origin, markers=markers, crc=crc, dialect=Dialect.OSC)
-            return True
-    return False
 
 
 def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
