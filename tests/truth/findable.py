@@ -48,8 +48,7 @@ If frames were cut to a snap length:
    and its ULPDU_Length was captured.  Both hold if it is known where Markers are: nothing else
    shows how many of them were cut off (``_knows_markers``).  The CRC may be reported as unknown if
    a startup frame is missing: nothing shows whether CRCs are off, since the CRC field was cut off.
-   The same holds for a whole FPDU if lengths lead to no other whole FPDU, and no other must be
-   found: its CRC field may hold anything.
+   The same holds for a whole FPDU without CRC: its CRC field may hold anything.
 8. What was cut off the first copy stays cut off.  Octets of a later copy may be used or not.
 """
 
@@ -297,9 +296,9 @@ class _Side:
                     not self._may_be_payload(index) if self.dimensions.crc else certain[index]
                 )
                 sound = self._wanted(fpdu, fpdu.end, required=required)
-                known = [knows and each for each in certain[:-1]]
-                alone = self._is_alone_without_crcs(index, peer, known)
-                yield replace(sound, may_be_unknown=alone)
+                both = self.knows_startup and peer.knows_startup
+                may_be_unknown = bool(self.dimensions.snap) and not (self.dimensions.crc or both)
+                yield replace(sound, may_be_unknown=may_be_unknown)
             elif fpdu.damage is not None and self._is_readable(index):
                 places = knows and self._knows_places(peer)
                 shown = self.dimensions.crc and self._shows_damage(index, certain)
@@ -325,22 +324,6 @@ class _Side:
                     required = knows and certain[index] and enough and self._knows_markers(peer)
                     cut = self._wanted(fpdu, until, required=required)
                     yield replace(cut, may_be_unknown=not both)
-
-    def _is_alone_without_crcs(self, index: int, peer: _Side, known: Sequence[bool]) -> bool:
-        """Whether only one FPDU is whole, and nothing else shows that CRCs are off.
-
-        Another FPDU counts if lengths lead to it from this one, or if it must be found anyway.
-
-        :param known: for each FPDU, whether its start is known.
-        """
-        crcs_known = self.dimensions.crc or (self.knows_startup and peer.knows_startup)
-        if crcs_known or not self.dimensions.snap:
-            return False
-        end = index + 1
-        while end < len(self.sound) and (self.sound[end - 1] or self._shows_end(end - 1)):
-            end += 1
-        counted = [index <= each < end or is_due for each, is_due in enumerate(known)]
-        return sum(sound and counts for sound, counts in zip(self.sound, counted, strict=True)) < 2
 
     def _may_be_payload(self, index: int) -> bool:
         """Whether only its CRC distinguishes an FPDU from the payload of another one.

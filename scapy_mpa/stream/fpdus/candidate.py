@@ -35,9 +35,6 @@ UNREADABLE: Final = -1
 SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
 """Octets of an FPDU without Markers that carries no payload at all."""
 
-WHOLE_FPDUS: Final = 2
-"""So many whole FPDUs with bad CRCs, and none with a good one, show that CRCs are off."""
-
 HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 """Octets of ULPDU_Length, the longest DDP header, and a Marker that may lie in it."""
 

@@ -18,7 +18,6 @@ from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.candidate import (
     SHORTEST,
     UNREADABLE,
-    WHOLE_FPDUS,
     Candidate,
     FPDUReader,
     header_octets,
@@ -53,13 +52,14 @@ class Follower:
     :param crc_is_known: whether it is known that CRCs are on or off.
     """
 
-    __slots__ = ("_doubt", "_sink", "crc", "is_guess", "markers", "origin", "reader")
+    __slots__ = ("_sink", "crc", "crc_is_known", "is_guess", "markers", "origin", "reader")
 
     def __init__(self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool = True) -> None:
         self._sink = sink
         self.reader = reader
-        # How many more whole FPDUs with bad CRCs show that CRCs are off; 0 if that is known.
-        self._doubt = 0 if crc_is_known else WHOLE_FPDUS
+        self.crc_is_known = crc_is_known
+        """Whether it was known from the beginning that CRCs are on or off.  If not, a CRC that is
+        not good is unknown."""
         self.origin = reader.origin
         """Position from which Markers are counted."""
         self.markers = reader.markers
@@ -69,19 +69,12 @@ class Follower:
         self.is_guess = reader.is_guess
         """Whether the positions of Markers are a guess: then only verified FPDUs count."""
 
-    @property
-    def crc_is_known(self) -> bool:
-        """Whether it was known from the beginning that CRCs are on or off."""
-        return not self._doubt
-
     # -- one FPDU --------------------------------------------------------------------------------
 
     def _report(self, island: Island, run: Run, fpdu: Candidate) -> None:
         """Report an FPDU, and add it to the run before it."""
-        if fpdu.crc == "bad" and self._doubt:
-            is_off = self._doubt == 1 or self._leads_to_whole(island, fpdu.end)
-            fpdu = fpdu._replace(crc="off" if is_off else "unknown")
-            self._doubt = max(1, self._doubt - 1)
+        if fpdu.crc == "bad" and not self.crc_is_known:
+            fpdu = fpdu._replace(crc="unknown")
         is_readable = not (self.is_guess and fpdu.crc == "unknown" and fpdu.layout.markers)
         if is_readable or fpdu.is_pointed_at:
             self._sink.found(island, fpdu, run.next_by)
@@ -94,15 +87,6 @@ class Follower:
         fault = fpdu.fault
         if fault is not None and (is_readable or fpdu.crc == "bad"):
             self._sink.wrong(fault.code, fpdu.start + fpdu.layout.header, fault.text)
-
-    def _leads_to_whole(self, island: Island, at: int) -> bool:
-        """Return whether lengths lead from ``at`` to a whole FPDU with a bad CRC."""
-        fpdu = self.reader.fpdu_at(island, at, island.end)
-        while not isinstance(fpdu, int):
-            if fpdu.crc == "bad":
-                return True
-            fpdu = self.reader.fpdu_at(island, fpdu.end, island.end)
-        return False
 
     # -- the chain of lengths ----------------------------------------------------------------
 

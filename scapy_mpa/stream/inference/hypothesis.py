@@ -25,9 +25,8 @@ the search in it (:mod:`~scapy_mpa.stream.purse`).
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import WHOLE_FPDUS
 from scapy_mpa.stream.fpdus.weights import BOUNDARY, PROOF
 from scapy_mpa.stream.inference.candidates import Known, candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes
@@ -36,6 +35,9 @@ from scapy_mpa.stream.inference.verified import count
 from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import WORD
+
+_WHOLE_FPDUS: Final = 2
+"""So many whole FPDUs with bad CRCs, and none with a good one, show that CRCs are off."""
 
 
 class Inferred(NamedTuple):
@@ -70,7 +72,7 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
     if row is None:
         return None
     inferred = _inferred(row.origin, row.start, known, crc=False)
-    if known.crc is None and row.whole < min(row.fpdus, WHOLE_FPDUS):
+    if known.crc is None and row.whole < min(row.fpdus, _WHOLE_FPDUS):
         # The CRCs that could show it were cut off.
         return inferred._replace(crc=True, crc_is_known=False)
     return inferred
