@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Decompression that yields every octet before a damage, in pieces of bounded size.
+"""Decompression in pieces of bounded size.
 
-A call of a decompressor that meets a damage yields nothing, not even the octets before it.  The
-number of octets that can be used would then depend on the size of the calls.  So a spare
-decompressor is kept one step back.  It repeats the step that fails, octet by octet.
+A call of a decompressor that meets damage yields nothing, not even the octets before it.  So a call
+gets few octets, and damage loses no more than these.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Final
 
@@ -19,6 +17,8 @@ _LOG_MEMORY: Final = 27
 """Binary logarithm of the octets that a decompressor may use: as many as ``zstd --long`` needs,
 and nearly twice as many as ``xz -9``."""
 
+_STEP: Final = 1 << 12
+"""Octets that a call decompresses."""
 
 _Make = Callable[[Any], Any]
 _FORMATS: Final[dict[str, tuple[tuple[str, ...], _Make, _Make]]] = {
@@ -48,22 +48,19 @@ is used), the function that makes a decompressor, and the error that the decompr
 
 
 def decompress(name: str, chunks: Iterable[bytes], largest: int) -> Iterator[bytes]:
-    """Return the decompressed octets of ``chunks``, in pieces of ``largest`` octets at most.
+    """Return the decompressed octets of ``chunks``, in pieces below twice ``largest`` octets.
 
     Several members in a row are one file (RFC 1952 2.2).  Zeros between and after members, which
     tapes leave, are skipped.
 
     :param name: name of the format.
-    :param chunks: short ones: each member copies the rest of its chunk, and there may be many
-        tiny members.
+    :param chunks: the compressed octets.
     :raises DamagedError: no decompressor is installed.  The iterator raises it where the data is
-        damaged or ends early; all octets before that are yielded.
+        damaged or ends early.  The last octets before damage are lost.
     """
     modules, new, failure = _FORMATS[name]
     module = _module(name, modules)
-    return _decompressed(
-        name, lambda: _Members(lambda: new(module), largest), failure(module), chunks
-    )
+    return _decompressed(name, lambda: new(module), failure(module), chunks, largest)
 
 
 def _module(name: str, modules: tuple[str, ...]) -> Any:
@@ -82,103 +79,48 @@ def _module(name: str, modules: tuple[str, ...]) -> Any:
 
 
 def _decompressed(
-    name: str, new: Callable[[], _Members], failure: type[Exception], chunks: Iterable[bytes]
+    name: str,
+    new: Callable[[], Any],
+    failure: type[Exception],
+    chunks: Iterable[bytes],
+    largest: int,
 ) -> Iterator[bytes]:
-    members = new()
-    twin = None if members.can_be_copied else new()
+    member = new()
     done = 0
-    for part in chunks:
-        spare = twin or members.copy()
-        given = 0
+    for chunk in chunks:
+        made = bytearray()
         try:
-            for octets in members.feed(part):
-                given += len(octets)
-                yield octets
+            for at in range(0, len(chunk), _STEP):
+                octets = chunk[at : at + _STEP]
+                while True:
+                    if member.eof:
+                        octets = octets.lstrip(b"\0")
+                        if not octets:
+                            break
+                        member = new()
+                    found = member.decompress(octets, largest)
+                    made += found
+                    if len(made) >= largest:
+                        yield bytes(made)
+                        made.clear()
+                    if member.eof:
+                        octets = member.unused_data or b""
+                        continue
+                    # zlib has ``unconsumed_tail`` where others have ``needs_input``.
+                    octets = getattr(member, "unconsumed_tail", b"")
+                    # After a full piece there may be more, even if the decompressor denies it.
+                    is_full = len(found) == largest
+                    if not (octets or is_full) and getattr(member, "needs_input", True):
+                        break
         except failure as error:
-            good = yield from _salvage(spare, part, given, failure)
-            raise _damage(name, error, done + good) from error
-        if twin:
-            # The spare decompressor takes the same step; its output is not used.
-            deque(twin.feed(part), 0)
-        done += len(part)
-    if not members.are_whole:
+            if made:
+                yield bytes(made)
+            raise _damage(name, error, done + at) from error
+        if made:
+            yield bytes(made)
+        done += len(chunk)
+    if not member.eof:
         raise DamagedError(f"the {name} data ends early", done, UNFINISHED, in_compressed=True)
-
-
-class _Members:
-    """Decompresses one member after the other.
-
-    :param new: makes the decompressor of a member, with the interface of the standard library.
-        zlib has ``unconsumed_tail`` where others have ``needs_input``.
-    :param most: octets of a piece, at most.
-    :param member: the decompressor of the first member, if there is one already.
-    """
-
-    def __init__(self, new: Callable[[], Any], most: int, member: Any = None) -> None:
-        self._new = new
-        self._member = member or new()
-        self.most = most
-
-    @property
-    def are_whole(self) -> bool:
-        """Whether the last member is complete."""
-        return bool(self._member.eof)
-
-    @property
-    def can_be_copied(self) -> bool:
-        """Whether there is a :meth:`copy`."""
-        return hasattr(self._member, "copy")
-
-    def copy(self) -> _Members:
-        """Return a copy in the same state."""
-        return _Members(self._new, self.most, self._member.copy())
-
-    def feed(self, octets: bytes) -> Iterator[bytes]:
-        """Decompress the next octets; yield the result in pieces."""
-        while True:
-            member = self._member
-            if member.eof:
-                octets = octets.lstrip(b"\0")
-                if not octets:
-                    return
-                member = self._member = self._new()
-            most = self.most
-            found = member.decompress(octets, most)
-            if found:
-                yield found
-            if member.eof:
-                octets = member.unused_data or b""
-            else:
-                octets = getattr(member, "unconsumed_tail", b"")
-                # After a full piece there may be more output, even if the decompressor denies it.
-                if not octets and len(found) < most and getattr(member, "needs_input", True):
-                    return
-
-
-def _salvage(
-    spare: _Members, part: bytes, given: int, failure: type[Exception]
-) -> Generator[bytes, None, int]:
-    """Yield the decompressed octets before the damage; return how many octets of ``part`` are good.
-
-    :param given: number of decompressed octets that were yielded already.
-    """
-    largest = spare.most
-    for good in range(len(part)):
-        try:
-            pieces = spare.feed(part[good : good + 1])
-            while True:
-                # Pieces of one octet: an error after a piece does not cost the piece.
-                spare.most = max(1, min(largest, given))
-                octets = next(pieces, None)
-                if octets is None:
-                    break
-                if given:
-                    given -= len(octets)
-                else:
-                    yield octets
-        except failure:
-            return good
-    return len(part)
 
 
 def _damage(name: str, error: Exception, octet: int) -> DamagedError:

@@ -107,31 +107,29 @@ def test_compressed_cut_anywhere(file: bytes, name: str) -> None:
 @pytest.mark.parametrize("name", COMPRESS)
 @given(data=st.data())
 def test_compressed_damaged_anywhere(name: str, data: st.DataObject) -> None:
-    """A wrong octet in compressed data loses no frame before it, in reads of any size."""
-    stored = bytearray(COMPRESS[name](NG * 3))
+    """A wrong octet in compressed data loses few frames before it, and is reported."""
+    noise = random.Random(name)
+    file = NG + b"".join(enhanced(noise.randbytes(50), ">") for _ in range(120))
+    stored = bytearray(COMPRESS[name](file))
     at = data.draw(st.integers(10, len(stored) - 1))
     stored[at] ^= data.draw(st.integers(1, 255))
     frames, text = outcome(io.BytesIO(stored))
     check(frames, text)
+    least, _ = outcome(io.BytesIO(octet_by_octet(name, bytes(stored[: at // 4096 * 4096]))[0]))
     salvaged, is_whole = octet_by_octet(name, bytes(stored))
-    expected, _ = outcome(io.BytesIO(salvaged))
-    assert frames == expected
+    most, _ = outcome(io.BytesIO(salvaged))
+    assert least == frames[: len(least)]
+    assert frames == most[: len(frames)]
     # Repeated octets may be coded in another way, so a change may lose nothing.
-    assert (is_whole and salvaged == NG * 3) is not bool(text)
+    assert (is_whole and salvaged == file) is not bool(text)
 
 
 @pytest.mark.parametrize("name", COMPRESS)
 def test_octets_after_compressed(name: str) -> None:
     """Other octets after a compressed file are reported."""
-    stored = COMPRESS[name](PCAP)
-    frames, text = outcome(io.BytesIO(stored + b"garbage" * 3))
+    frames, text = outcome(io.BytesIO(COMPRESS[name](PCAP) + b"garbage" * 3))
     assert len(frames) == 3
-    match = re.search(r"at octet (\d+) of the compressed data.* data is damaged \(([^)]+)\)", text)
-    assert match is not None
-    at, reason = match.groups()
-    # The library may need more than one octet to notice.
-    assert len(stored) <= int(at) < len(stored) + 12
-    assert name != "gzip" or (int(at), reason) == (len(stored) + 1, "incorrect header check")
+    assert re.search(r"at octet 0 of the compressed data.* data is damaged \([^)]+\)", text)
 
 
 beginnings = st.sampled_from(
@@ -170,7 +168,7 @@ def test_any_octets(
 ) -> None:
     """Any octets, also real files with changes, give frames or our own error.
 
-    The size of reads changes neither, even in damaged files.
+    The size of reads changes neither, even in damaged files, unless compressed data is damaged.
     """
     changed = bytearray(file)
     for at, octets in changes:
@@ -178,7 +176,7 @@ def test_any_octets(
     stored = compress(bytes(changed[:cut]))
     found = outcome(io.BytesIO(stored))
     check(*found)
-    assert outcome(ShortReads(stored, sizes)) == found
+    assert "data is damaged" in found[1] or outcome(ShortReads(stored, sizes)) == found
 
 
 @pytest.mark.parametrize("name", ["pcap", "pcapng"])
@@ -249,7 +247,7 @@ def test_memory(name: str) -> None:
     """Memory does not grow with the file. A wrong length costs no more than the largest frame.
 
     It costs twice that while pieces are joined. All else takes much less, except xz, which must
-    remember 8 MiB twice.
+    remember 8 MiB.
     """
     beginning, repeated = HOSTILE[name]
     made = beginning() if callable(beginning) else beginning
