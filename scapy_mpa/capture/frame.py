@@ -19,7 +19,7 @@ memory at most, not the 4 GiB that its field allows.
 
 
 class Frame(NamedTuple):
-    """One captured frame, without its Frame Check Sequence if the file says it has one."""
+    """One captured frame, with its Frame Check Sequence if that was captured."""
 
     number: int
     """From 1, over all interfaces and sections of the file, as other tools count."""
@@ -33,12 +33,3 @@ class Frame(NamedTuple):
     """Octets on the wire; more than ``octets`` if the snap length cut the frame."""
     interface: str | None
     """The name of the interface (pcapng ``if_name``), if the file has it."""
-
-
-def without_fcs(octets: bytes, original_length: int, fcs: int) -> tuple[bytes, int]:
-    """Return captured octets and original length without a Frame Check Sequence.
-
-    :param fcs: length of the Frame Check Sequence; the snap length may have cut any part of it.
-    """
-    original_length = max(0, original_length - fcs)
-    return octets[:original_length], original_length

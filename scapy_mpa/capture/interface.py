@@ -9,20 +9,13 @@ from typing import Final, NamedTuple
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.stream.segment import SECOND
 
-Lengths = dict[int, tuple[str, int]]
-"""By option code: the name of the option, and the octets of its value."""
-
 IF_NAME: Final = 2
 IF_TSRESOL: Final = 9
 IF_TSOFFSET: Final = 14
 """Codes of the options for an interface's name, time resolution and time offset."""
 _END_OF_OPTIONS: Final = 0
-_FCS_LENGTH: Final = 13
-_LENGTHS: Final[Lengths] = {
-    IF_TSRESOL: ("if_tsresol", 1),
-    _FCS_LENGTH: ("if_fcslen", 1),
-    IF_TSOFFSET: ("if_tsoffset", 8),
-}
+_LENGTHS: Final = {IF_TSRESOL: ("if_tsresol", 1), IF_TSOFFSET: ("if_tsoffset", 8)}
+"""By option code: the name of the option, and the octets of its value."""
 
 _POWER_OF_TWO: Final = 0x80
 _MICROSECONDS: Final = b"\x06"
@@ -50,8 +43,6 @@ class Interface(NamedTuple):
     denominator: int
     offset_ns: int
     """Added to every timestamp."""
-    fcs: int
-    """Octets of the Frame Check Sequence at the end of each frame."""
     fault: str | None = None
     """The first fault of its options; wrong options are not used."""
 
@@ -67,7 +58,7 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     if len(octets) < _DESCRIPTION_LENGTH:
         raise DamagedError("an interface description is too short", where)
     link_type, snap_length = unpack_from(order + "H2xI", octets)
-    found, fault = good_options(octets[_DESCRIPTION_LENGTH:], order, _LENGTHS)
+    found, fault = _good_options(octets[_DESCRIPTION_LENGTH:], order)
     numerator, denominator = _resolution(found.get(IF_TSRESOL, _MICROSECONDS)[0])
     (seconds,) = unpack(order + "q", found.get(IF_TSOFFSET, bytes(8)))
     name = found.get(IF_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
@@ -78,19 +69,15 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
         numerator,
         denominator,
         seconds * SECOND,
-        _fcs(found.get(_FCS_LENGTH, b"\0")[0]),
         fault,
     )
 
 
-def good_options(
-    octets: bytes, order: str, lengths: Lengths
-) -> tuple[dict[int, bytes], str | None]:
+def _good_options(octets: bytes, order: str) -> tuple[dict[int, bytes], str | None]:
     """Return the good options, by code, and the fault of the first wrong one.
 
     :param octets: the options, up to their end mark or the end of the block.
     :param order: ``<`` or ``>``, as for struct.
-    :param lengths: the lengths that values must have.
     """
     found: dict[int, bytes] = {}
     fault = None
@@ -105,7 +92,7 @@ def good_options(
         if end > len(octets):
             # The place of the next option is not known.
             return found, fault or "an option is longer than its block"
-        name, right = lengths.get(code, ("", length))
+        name, right = _LENGTHS.get(code, ("", length))
         if length == right:
             found[code] = octets[start:end]
         else:
@@ -122,12 +109,3 @@ def _resolution(value: int) -> tuple[int, int]:
     if exponent <= _NANOSECONDS:
         return 10 ** (_NANOSECONDS - exponent), 1
     return 1, 10 ** (exponent - _NANOSECONDS)
-
-
-def _fcs(value: int) -> int:
-    """Return the octets of Frame Check Sequence that an ``if_fcslen`` means.
-
-    The draft counts bits, but its example is 4, and Wireshark up to 4.0 counts octets. No Frame
-    Check Sequence is shorter than 8 bits, and none has 8 octets or more.
-    """
-    return value if value < 8 else value // 8

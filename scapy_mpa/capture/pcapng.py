@@ -3,7 +3,7 @@
 
 The blocks that are read: Section Header, Interface Description, Enhanced Packet, Simple Packet, and
 the obsolete Packet Block. All others are skipped, however long. The options that are used:
-``if_name``, ``if_tsresol``, ``if_tsoffset``, ``if_fcslen``, and the FCS length in a packet's flags.
+``if_name``, ``if_tsresol`` and ``if_tsoffset``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.damage import CONVERT, UNFINISHED, DamagedError
-from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
-from scapy_mpa.capture.interface import Interface, Lengths, good_options, parse_interface
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
+from scapy_mpa.capture.interface import Interface, parse_interface
 from scapy_mpa.capture.source import Source
 
 PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
@@ -46,10 +46,6 @@ _SHORTEST_SECTION_HEADER: Final = 28
 
 _MAJOR_VERSION: Final = 1
 
-_FLAGS: Final = 2
-"""``epb_flags`` and ``pack_flags``; bits 5 to 8 are the octets of the FCS."""
-_LENGTHS: Final[Lengths] = {_FLAGS: ("flags", 4)}
-
 
 class _Order:
     """The structs of one byte order; all but ``word`` are unpacked where a block begins."""
@@ -60,7 +56,7 @@ class _Order:
         self.head = Struct(name + "II")
         """Type, length."""
         self.word = Struct(name + "I")
-        """Length again, or flags of a packet."""
+        """Length again."""
         self.section = Struct(name + "12xHH")
         """Major and minor version."""
         self.packets = {
@@ -208,25 +204,7 @@ class _Reader:
         octets = window[start:stop]
         if original < captured:
             original = captured
-        fcs = interface.fcs
-        # The data is padded to a multiple of 4 octets.
-        padded = start + (captured + 3 & ~3)
-        if padded < end and kind != _SIMPLE_PACKET:
-            fcs = self._fcs_of_packet(window[padded:end]) or fcs
-        if fcs:
-            octets, original = without_fcs(octets, original, fcs)
         return Frame(number, time_ns, interface.link_type, octets, original, interface.name)
-
-    def _fcs_of_packet(self, octets: bytes) -> int:
-        """Return the FCS length in a packet's options, in octets; 0 if it is not given."""
-        order = self._order
-        found, fault = good_options(octets, order.name, _LENGTHS)
-        if fault is not None:
-            self._warn(
-                f"at octet {self._block}: options of a frame are wrong ({fault}) and not used"
-            )
-        (flags,) = order.word.unpack(found.get(_FLAGS, bytes(4)))
-        return int(flags) >> 5 & 0xF
 
     def _damaged(self, what: str) -> DamagedError:
         return DamagedError(what, self._block)

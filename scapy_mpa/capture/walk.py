@@ -60,7 +60,7 @@ def walk(
     """
     header, link_types = capture.pcap, followed.decoder.link_types
     try:
-        if header is None or not header.is_usual or seen or ETHERNET in link_types:
+        if header is None or header.link_type != ETHERNET or seen or ETHERNET in link_types:
             yield from _frames(capture, followed, clock, 1 if live else _ROWS, seen)
         else:
             take = partial(_take, capture, header, followed, clock)

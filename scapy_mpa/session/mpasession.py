@@ -25,8 +25,8 @@ from scapy.supersocket import SuperSocket
 from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
 from scapy_mpa.capture.followed import Followed
-from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
-from scapy_mpa.capture.pcap import link_type_and_fcs
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
+from scapy_mpa.capture.pcap import LINK_TYPE_BITS
 from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.session.dissect import (
     dissect,
@@ -309,8 +309,7 @@ class _PcapRecords(Source):
         # To ask sniff() after each frame takes longer.  On a pipe the next frame may come late.
         self.in_a_row = 64 if getattr(reader.f, "seekable", bool)() else 1
         self._read = reader._read_packet
-        link_type, self._fcs = link_type_and_fcs(reader.linktype)
-        self._link_type = followed_type(link_type, reader.LLcls)
+        self._link_type = followed_type(reader.linktype & LINK_TYPE_BITS, reader.LLcls)
         self._unit = 1 if reader.nano else 1000
         self._power = Decimal(10) ** Decimal(-9 if reader.nano else -6)
         layer = reader.LLcls
@@ -322,8 +321,6 @@ class _PcapRecords(Source):
         octets, metadata = self._read(MAXIMUM_CAPTURED)
         self._metadata = metadata
         length = max(metadata.wirelen, len(octets))
-        if self._fcs:
-            octets, length = without_fcs(octets, length, self._fcs)
         time_ns = metadata.sec * SECOND + metadata.usec * self._unit
         self._frame = frame = Frame(number, time_ns, self._link_type, octets, length, None)
         return frame
@@ -332,16 +329,12 @@ class _PcapRecords(Source):
         packet, _ = self._layers.of(self._frame)
         metadata = self._metadata
         put(packet, "time", EDecimal(metadata.sec + self._power * metadata.usec))
-        put(packet, "wirelen", self._frame.original_length if self._fcs else metadata.wirelen)
+        put(packet, "wirelen", metadata.wirelen)
         return packet
 
 
 class _PcapNgRecords(Source):
-    """Takes the packet blocks of a pcapng file.
-
-    Scapy does not report which frames end with a Frame Check Sequence.  That matters only where IP
-    gives no length: only then it counts as part of the segment.
-    """
+    """Takes the packet blocks of a pcapng file."""
 
     def __init__(self, reader: PcapNgReader) -> None:
         self._read = reader._read_packet

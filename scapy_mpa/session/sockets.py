@@ -20,7 +20,7 @@ from scapy.supersocket import SuperSocket
 from scapy.utils import PcapNgReader, PcapReader
 
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH
-from scapy_mpa.capture.pcap import link_type_and_fcs
+from scapy_mpa.capture.pcap import LINK_TYPE_BITS
 from scapy_mpa.session.dissect import layer_of_type
 
 if LINUX:
@@ -35,7 +35,7 @@ def set_first_layer(sock: SuperSocket) -> None:
     Scapy takes all 32 bits of the field for the link type, and knows fewer link types.
     """
     if getattr(sock, "LLcls", None) is conf.raw_layer and isinstance(sock, PcapReader):
-        sock.LLcls = layer_of_type(link_type_and_fcs(sock.linktype)[0])
+        sock.LLcls = layer_of_type(sock.linktype & LINK_TYPE_BITS)
 
 
 def receiver(sock: SuperSocket) -> Callable[[], Packet | None]:

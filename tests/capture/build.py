@@ -88,13 +88,12 @@ def pcap(
     magic: int = 0xA1B2C3D4,
     version: tuple[int, int] = (2, 4),
     link: int = 1,
-    extra: bytes = b"",
 ) -> bytes:
-    """A pcap file. ``extra`` follows the usual fields of each record header."""
+    """A pcap file."""
     file = struct.pack(order + "IHHiIII", magic, *version, 0, 0, 65535, link)
     for seconds, fraction, octets, original in records:
         file += struct.pack(order + "IIII", seconds, fraction, len(octets), original)
-        file += extra + octets
+        file += octets
     return file
 
 

@@ -18,7 +18,7 @@ from scapy_mpa.wire.errors import CaptureError
 from tests.capture.build import block, enhanced, interface, option, packet, section, simple
 from tests.capture.reading import read
 
-IF_NAME, IF_TSRESOL, IF_FCSLEN, IF_TSOFFSET = 2, 9, 13, 14
+IF_NAME, IF_TSRESOL, IF_TSOFFSET = 2, 9, 14
 ORDERS = ("<", ">")
 orders = st.sampled_from(ORDERS)
 
@@ -136,32 +136,6 @@ def test_other_major_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "fcs"), [(0, 0), (2, 2), (4, 4), (16, 2), (32, 4)], ids=lambda value: str(value)
-)
-@pytest.mark.parametrize("captured", [10, 8, 3])
-def test_fcs_length_of_an_interface(value: int, fcs: int, captured: int) -> None:
-    """``if_fcslen`` may be in octets or in bits, since writers use both."""
-    octets = b"abcdefghij"
-    file = section() + interface(options=option(IF_FCSLEN, bytes([value])))
-    (frame,) = read(file + enhanced(octets[:captured], original=10))
-    assert frame.original_length == 10 - fcs
-    assert frame.octets == octets[: min(captured, 10 - fcs)]
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("make", [enhanced, packet])
-def test_fcs_length_of_a_frame(order: str, make: Make) -> None:
-    """The flags of a frame override its interface, unless they give no length (zero)."""
-    flags = {
-        fcs: option(1, b"comment", order) + option(2, struct.pack(order + "I", fcs << 5 | 2), order)
-        for fcs in (0, 2)
-    }
-    file = section(order) + interface(order, options=option(IF_FCSLEN, b"\x04", order))
-    file += b"".join(make(b"abcdefg", order, options=flags[fcs]) for fcs in (0, 2))
-    assert [frame.octets for frame in read(file)] == [b"abc", b"abcde"]
-
-
-@pytest.mark.parametrize(
     ("value", "name"),
     [
         (b"eth0", "eth0"),
@@ -187,7 +161,6 @@ WRONG = {
     "resolution of none": (option(IF_TSRESOL, b""), "if_tsresol is 0 octets", 1000),
     "offset of four octets": (option(IF_TSOFFSET, b"\1" * 4), "if_tsoffset is 4 octets", 1000),
     "offset of nine octets": (option(IF_TSOFFSET, b"\1" * 9), "if_tsoffset is 9 octets", 1000),
-    "FCS length of two octets": (option(IF_FCSLEN, b"\4\4"), "if_fcslen is 2 octets", 1000),
     "a good one after it": (option(IF_TSOFFSET, b"\1") + LATE, "if_tsoffset is 1 octets", 1),
     "longer than its block": (struct.pack("<HH", 1, 5) + b"abcd", "longer than its block", 1000),
     "cut": (option(IF_TSRESOL, b"\x09") + b"\1\0\1", "longer than its block", 1),
@@ -214,35 +187,6 @@ def test_wrong_options_of_an_interface(name: str) -> None:
         assert capture.warning is not None
         assert capture.warning.startswith("capture: at octet 28: an interface is described wrongly")
         assert what in capture.warning
-
-
-FLAGS_OF_4 = struct.pack("<HHI", 2, 4, 4 << 5)
-WRONG_OF_A_FRAME = {
-    "longer than its block": (struct.pack("<HHI", 1, 5, 0), "longer than its block", b"abcdefgh"),
-    "good flags before it": (FLAGS_OF_4 + struct.pack("<HH", 1, 1), "longer than its", b"abcd"),
-    "flags of two octets": (option(2, b"\0\0"), "flags is 2 octets long, not 4", b"abcdefgh"),
-    "good flags after them": (option(2, b"") + FLAGS_OF_4, "flags is 0 octets long", b"abcd"),
-    "without an end": (FLAGS_OF_4, None, b"abcd"),
-    "after the end": (bytes(4) + FLAGS_OF_4, None, b"abcdefgh"),
-    "end with a length": (struct.pack("<HH", 0, 9) + b"x", None, b"abcdefgh"),
-    "unknown": (option(0x8ABC, b"x" * 9) + option(2988, b"\0\1\2\3") + FLAGS_OF_4, None, b"abcd"),
-}
-"""Options of a frame of eight octets: the message, and the frame without FCS."""
-
-
-@pytest.mark.parametrize("make", [enhanced, packet])
-@pytest.mark.parametrize("name", WRONG_OF_A_FRAME)
-def test_wrong_options_of_a_frame(name: str, make: Make) -> None:
-    """Wrong options are ignored with a message. Neither this frame nor the next is lost."""
-    octets, what, left = WRONG_OF_A_FRAME[name]
-    file = section() + interface() + make(b"abcdefgh", options=octets) + enhanced(b"next")
-    capture = open_capture(io.BytesIO(file))
-    assert [frame.octets for frame in capture] == [left, b"next"]
-    assert capture.problem is None
-    where = "capture: at octet 48: options of a frame are wrong (" if what else ""
-    assert (capture.warning or "").startswith(where)
-    assert (capture.warning is None) == (what is None)
-    assert (what or "") in (capture.warning or "")
 
 
 @given(octets=st.binary(max_size=40), order=orders, make=st.sampled_from([enhanced, packet]))

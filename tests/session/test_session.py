@@ -75,18 +75,10 @@ def unwrapped(octets: bytes) -> bytes:
     return octets[14:]
 
 
-def with_fcs(octets: bytes) -> bytes:
-    """An Ethernet frame with a Frame Check Sequence, and an IP packet with a length of 0.
-
-    So the packet ends where the Frame Check Sequence begins.
-    """
-    return octets[:16] + bytes(2) + octets[18:] + b"\x18FCS"
-
-
 LINK_TYPES: dict[str, tuple[int, Any, type[Packet]]] = {
     # The field of the file's header, a function that changes Ethernet frames, the lowest layer.
     "raw IP of OpenBSD": (14, unwrapped, IP),
-    "with FCS": (0x24000001, with_fcs, Ether),
+    "with FCS": (0x24000001, bytes, Ether),
     "FCS of no octets": (0x0400000E, unwrapped, IP),
     "raw IP of NetBSD": (0x02240065, unwrapped, IP),
     "a link type that a user has bound": (147, bytes, Ether),
