@@ -6,35 +6,24 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from io import TextIOBase
 from typing import BinaryIO, Final
 
-from scapy_mpa.capture.damage import CONVERT, DamagedError, NoCaptureError
+from scapy_mpa.capture.damage import DamagedError, NoCaptureError
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
-from scapy_mpa.capture.source import MayRead, Source, at_once, compression_of
+from scapy_mpa.capture.source import MayRead, Source, at_once
 from scapy_mpa.wire.errors import CaptureError, CaptureNotFoundError
 from scapy_mpa.wire.shown import shown
 
 _STANDARD_INPUT: Final = "-"
-
-_LOOKS: Final = (
-    (b"PK\x03\x04", "a zip archive", "unpack it first"),
-    (b"snoop\0", "a capture of snoop", CONVERT),
-    (b"GMBU", "a capture of Microsoft Network Monitor", CONVERT),
-)
-"""Files that users may take for captures: first octets, what it is, advice."""
 
 _NOT_OPENED: Final[dict[type[Exception], str]] = {
     FileNotFoundError: "there is no such file; check the name",
     PermissionError: "there is no permission to read it; ask its owner, or change its mode",
     IsADirectoryError: "it is a directory; name a capture file in it",
 }
-
-_SAMPLE: Final = 256
-"""Octets that distinguish text from other data."""
 
 
 class Capture:
@@ -98,7 +87,9 @@ class Capture:
 
         if magic == PCAPNG_MAGIC:
             return pcapng_frames(source, self._warn)
-        raise _not_a_capture(source.forward(0, _SAMPLE)[0][:_SAMPLE], source.compression)
+        advice = "give a file written by `tcpdump -w`, dumpcap or Wireshark"
+        what = "not a pcap or pcapng capture" if magic else "the file is empty"
+        raise NoCaptureError(what, advice=advice)
 
     @property
     def parts(self) -> Sequence[Capture]:
@@ -223,35 +214,3 @@ def _standard_input() -> BinaryIO:
     if file.isatty():
         raise CaptureError("standard input: it is a terminal; pipe a capture into it")
     return file
-
-
-def _not_a_capture(sample: bytes, outer: str | None) -> NoCaptureError:
-    """Return the error for a file that is no capture; its first octets show what it is.
-
-    :param outer: the format of its compression, if any.
-    """
-    advice = "give a file written by `tcpdump -w`, dumpcap or Wireshark"
-    if not sample:
-        return NoCaptureError("the file is empty", advice=advice)
-    what = "not a pcap or pcapng capture"
-    if inner := compression_of(sample):
-        twice = f"data compressed with {inner} twice"
-        look = twice if inner == outer else f"{inner}-compressed data"
-        return NoCaptureError(
-            f"{what}, it looks like {look}", advice=f"decompress it with `{inner} -d` first"
-        )
-    for beginning, look, remedy in _LOOKS:
-        if sample.startswith(beginning):
-            return NoCaptureError(f"{what}, it looks like {look}", advice=remedy)
-    if _is_text(sample):
-        what += ", it looks like text"
-    return NoCaptureError(what, advice=advice)
-
-
-def _is_text(sample: bytes) -> bool:
-    try:
-        # The sample may end inside a character, which only an incremental decoder accepts.
-        text = getincrementaldecoder("utf-8")().decode(sample)
-    except UnicodeDecodeError:
-        return False
-    return "".join(text.split()).isprintable()

@@ -32,14 +32,6 @@ For a larger chunk, the C library takes memory from the system and returns it ea
 are handed out after each chunk, so a small chunk bounds their memory."""
 
 
-def compression_of(octets: bytes) -> str | None:
-    """Return the name of the format of :data:`COMPRESSIONS` that begins so, else None."""
-    for name, _, magic in COMPRESSIONS:
-        if octets.startswith(magic):
-            return name
-    return None
-
-
 def at_once(file: BinaryIO) -> bool:
     """Return True: a file is read without waiting."""
     return True
@@ -68,7 +60,9 @@ class Source:
 
         :raises DamagedError: reading failed, or no decompressor is installed.
         """
-        self.compression = compression_of(self.forward(0, _LONGEST_MAGIC)[0])
+        begin = self.forward(0, _LONGEST_MAGIC)[0]
+        named = (name for name, _, magic in COMPRESSIONS if begin.startswith(magic))
+        self.compression = next(named, None)
         if self.compression is not None:
             # Imported late: most files are not compressed, and a command must start soon.
             from scapy_mpa.capture.decompress import decompress

@@ -171,7 +171,6 @@ ZSTD_OF_256_MIB = b"\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00"
 XZ_OF_256_MIB = lzma.compress(FILE, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}])
 TOO_MUCH = "data takes more than 128 MiB to decompress; decompress it with"
 
-LOOKS = "not a pcap or pcapng capture, it looks like "
 UNKNOWN = "not a pcap or pcapng capture; give a file"
 
 
@@ -181,26 +180,13 @@ UNKNOWN = "not a pcap or pcapng capture; give a file"
         # An empty file is no capture without frames, since even that has a header.
         *((each(b""), "the file is empty; give a file") for each in (bytes, *COMPRESS.values())),
         *((each, UNKNOWN) for each in (b"\0", b"\xd4\xc3\xb2", bytes(100), b"\xff" * 300)),
-        (b"#!/bin/sh\necho\ttext\r\n", f"{LOOKS}text"),
-        ("é".encode() * 200, f"{LOOKS}text"),
-        (b"x" + "é".encode() * 200, f"{LOOKS}text"),
-        (b"PK\x03\x04", f"{LOOKS}a zip archive"),
-        (b"snoop\0\0\0", f"{LOOKS}a capture of snoop; convert it with `editcap"),
-        (b"GMBU\0\2", f"{LOOKS}a capture of Microsoft Network Monitor"),
-        *(
-            (compress(compress(FILE)), f"{LOOKS}data compressed with {name} twice; decompress it")
-            for name, compress in COMPRESS.items()
-        ),
-        (
-            gzip.compress(lzma.compress(FILE)),
-            f"{LOOKS}xz-compressed data; decompress it with",
-        ),
+        (gzip.compress(gzip.compress(FILE)), UNKNOWN),
         (ZSTD_OF_256_MIB, f"the zstd {TOO_MUCH}"),
         (XZ_OF_256_MIB, f"the xz {TOO_MUCH}"),
     ],
 )
 def test_not_a_capture(octets: bytes, message: str) -> None:
-    """The message says what the file looks like, if anything, and what to do."""
+    """The message says what to do."""
     assert message in error_of(octets)
 
 

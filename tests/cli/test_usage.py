@@ -68,7 +68,7 @@ LINES = {
     "clean RPING": "--output",
     "clean / -o x": "scapy-mpa: /: it is a directory; name a capture file in it",
     "clean --connection 0,2 RPING -o x": f"scapy-mpa: {RPING}: no connection 2: they are 0 to 0",
-    "clean README -o x": "not a pcap or pcapng capture, it looks like text; give a file",
+    "clean README -o x": "not a pcap or pcapng capture; give a file",
     "clean missing -o x": "there is no such file",
     "clean RPING -o no/x": "scapy-mpa: no/x: cannot be written",
     "clean RPING -o x.gz": "cannot be written compressed (leave out .gz)",
