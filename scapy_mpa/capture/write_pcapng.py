@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes pcapng files (draft-ietf-opsawg-pcapng), with comments and with times in nanoseconds.
 
-An interface is described before its first frame.  A new section begins when the old one has as many
-interfaces as readers accept.
+An interface is described before its first frame.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from struct import Struct
 from typing import BinaryIO, Final
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.interface import IF_NAME, IF_TSOFFSET, IF_TSRESOL
+from scapy_mpa.capture.interface import IF_NAME, IF_TSRESOL
 from scapy_mpa.capture.pcapng import (
     BYTE_ORDER_MAGIC,
     ENHANCED_PACKET,
@@ -23,7 +22,7 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
 LATEST_SECOND: Final = ((1 << 64) - 1) // SECOND
-"""The last second since the epoch that a timestamp without an offset can hold; it is in 2554."""
+"""The last second since the epoch that a timestamp can hold; it is in 2554."""
 
 _LENGTH_NOT_GIVEN: Final = -1
 
@@ -45,14 +44,6 @@ _PACKET: Final = Struct("<IIIII")
 """Interface, timestamp (high, low), captured octets, original octets."""
 _OPTION: Final = Struct("<HH")
 """Code, length."""
-_OFFSET: Final = Struct("<q")
-"""Seconds."""
-
-_TIMES: Final = 1 << 64
-"""Number of nanoseconds that a timestamp can hold: from 1970 to 2554."""
-_ERA: Final = 1 << 34
-"""Times out of that range are offset by a multiple of so many seconds.  The next power of two has
-more nanoseconds than a timestamp can hold."""
 
 
 class PcapngWriter:
@@ -68,59 +59,39 @@ class PcapngWriter:
         self, file: BinaryIO, *, comment: str | None = None, application: str | None = None
     ) -> None:
         self._file = file
-        self._application = application
-        self._interfaces: dict[tuple[int, str | None, int], int] = {}
-        """Numbers of the section's interfaces, by link type, name, and offset of their times in
-        seconds."""
-        self._begin_section(comment)
+        self._interfaces: dict[tuple[int, str | None], int] = {}
+        """Numbers of interfaces, by link type and name."""
+        body = _SECTION.pack(BYTE_ORDER_MAGIC, 1, 0, _LENGTH_NOT_GIVEN)
+        self._block(SECTION_HEADER, body, ((_COMMENT, comment), (_APPLICATION, application)))
 
     def write(self, frame: Frame, comment: str | None = None) -> None:
         """Append a frame; before the first frame of an interface, describe the interface.
 
-        Frames before 1970 or after 2554 get a separate interface of the same name, whose times are
-        offset (``if_tsoffset``).
-
         :param comment: comment of the frame (``opt_comment``).
-        :raises LocalProtocolError: the comment is longer than 65535 octets, or the seconds of the
-            frame's time do not fit 64 bits.
+        :raises LocalProtocolError: the comment is longer than 65535 octets, the frame's time is
+            outside 1970 to 2554, or there are more interfaces than readers accept.
         """
         _, time_ns, link_type, octets, original, name = frame
-        offset = 0
-        if not 0 <= time_ns < _TIMES:
-            offset = time_ns // (_ERA * SECOND) * _ERA
-            time_ns -= offset * SECOND
-        interface = self._interfaces.get((link_type, name, offset))
+        if not 0 <= time_ns < 1 << 64:
+            raise LocalProtocolError(
+                "a pcapng file has times from 1970 to 2554, and this frame has "
+                f"{time_ns // SECOND} seconds since 1970"
+            )
+        interface = self._interfaces.get((link_type, name))
         if interface is None:
-            interface = self._describe(link_type, name, offset)
+            interface = self._describe(link_type, name)
         body = _PACKET.pack(interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(octets), original)
         self._block(ENHANCED_PACKET, body + _padded(octets), ((_COMMENT, comment),))
 
-    def _begin_section(self, comment: str | None = None) -> None:
-        """Write a Section Header Block; interfaces of the section before are not valid in it."""
-        self._interfaces.clear()
-        body = _SECTION.pack(BYTE_ORDER_MAGIC, 1, 0, _LENGTH_NOT_GIVEN)
-        options = (_COMMENT, comment), (_APPLICATION, self._application)
-        self._block(SECTION_HEADER, body, options)
-
-    def _describe(self, link_type: int, name: str | None, offset: int) -> int:
-        """Write an Interface Description Block; return the interface's number.
-
-        :param offset: seconds that are added to the times of its frames.
-        """
-        if not -(1 << 63) <= offset < 1 << 63:
-            raise LocalProtocolError(f"{offset} seconds since 1970 do not fit 64 bits")
-        if len(self._interfaces) == MAXIMUM_INTERFACES:
-            self._begin_section()
-        self._block(
-            INTERFACE_DESCRIPTION,
-            _INTERFACE.pack(link_type, 0, 0),
-            (
-                (IF_NAME, name),
-                (IF_TSRESOL, _NANOSECONDS),
-                (IF_TSOFFSET, _OFFSET.pack(offset) if offset else None),
-            ),
-        )
-        return self._interfaces.setdefault((link_type, name, offset), len(self._interfaces))
+    def _describe(self, link_type: int, name: str | None) -> int:
+        """Write an Interface Description Block; return the interface's number."""
+        number = len(self._interfaces)
+        if number == MAXIMUM_INTERFACES:
+            raise LocalProtocolError(f"a pcapng file has no more than {number} interfaces")
+        options = (IF_NAME, name), (IF_TSRESOL, _NANOSECONDS)
+        self._block(INTERFACE_DESCRIPTION, _INTERFACE.pack(link_type, 0, 0), options)
+        self._interfaces[link_type, name] = number
+        return number
 
     def _block(
         self, kind: int, body: bytes, options: tuple[tuple[int, str | bytes | None], ...]

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
@@ -137,36 +137,18 @@ def test_limits_of_pcap() -> None:
         writer.write(Frame(1, (1 << 32) * 10**9, 1, b"", 0, None))
 
 
-FARTHEST = (1 << 63) * 10**9
-
-
-@given(st.lists(st.tuples(st.integers(-FARTHEST, FARTHEST - 1), st.sampled_from(("eth0", "lo")))))
-@example([(-FARTHEST, "lo"), (-1, "lo"), (0, "lo"), ((1 << 64) - 1, "lo")])
-@example([(1 << 64, "lo"), (FARTHEST - 1, "lo"), ((1 << 34) * 10**9, "lo")])
-def test_any_time_is_read_back(made: list[tuple[int, str]]) -> None:
-    """Times before 1970, and those beyond 64 bits of nanoseconds, are kept in full."""
-    frames = [Frame(number, time, 1, b"x", 1, name) for number, (time, name) in enumerate(made, 1)]
-    assert read(pcapng(frames)) == frames
-
-
-def test_more_interfaces_than_a_section_may_have() -> None:
-    """Any number of interfaces in any order can be written and read."""
-    names = [str(number) for number in range((1 << 16) + 3)] + ["7", "65537", "8", "7"]
-    frames = [Frame(number, number, 1, b"x", 1, name) for number, name in enumerate(names, 1)]
-    file = pcapng(frames, "of the file")
-    assert read(file) == frames
-    assert file.count(b"of the file") == 1 + len(frames)
-    assert file.count(b"\x0a\x0d\x0d\x0a") == 2
-
-
 def test_limits_of_pcapng() -> None:
-    """It cannot have a comment longer than an option, or a time whose seconds exceed 64 bits."""
+    """It cannot have a comment longer than an option, times of other centuries, or interfaces
+    without end."""
     writer = PcapngWriter(io.BytesIO())
     with pytest.raises(LocalProtocolError, match="70000"):
         writer.write(Frame(1, 0, 1, b"", 0, None), "x" * 70000)
-    for time in (FARTHEST, -FARTHEST - 1):
-        with pytest.raises(LocalProtocolError, match="64 bits"):
+    for time in (-1, 1 << 64):
+        with pytest.raises(LocalProtocolError, match="1970 to 2554"):
             writer.write(Frame(1, time, 1, b"", 0, None))
+    with pytest.raises(LocalProtocolError, match="65536 interfaces"):
+        for number in range((1 << 16) + 1):
+            writer.write(Frame(1, 0, 1, b"", 0, str(number)))
 
 
 def test_format_by_name(tmp_path: Path) -> None:
@@ -187,9 +169,9 @@ def test_format_by_name(tmp_path: Path) -> None:
 
 
 def test_tshark_reads_comments_and_checksums(tmp_path: Path, tshark: str) -> None:
-    """Wireshark shows the comments, right checksums, and the times of any year."""
+    """Wireshark shows the comments, right checksums, and the times."""
     path = tmp_path / "a.pcapng"
-    times = (-(10**18), -(10**9), 10**18 + 1, 1 << 64)
+    times = (0, 1, 10**18 + 1, 18 * 10**18)
     built = [builder.build(1, 2, 24, b"payload") for builder in BUILDERS.values()]
     frames = [
         Frame(number, time, 1, octets, len(octets), None)
