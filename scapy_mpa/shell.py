@@ -6,7 +6,7 @@ from __future__ import annotations
 import code
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -82,15 +82,12 @@ def banner(loaded: Loaded) -> str:
 class _Interpreter(code.InteractiveInterpreter):
     """Runs code, and remembers whether it failed."""
 
-    def __init__(self, known: dict[str, Any], is_reported: Callable[[BaseException], bool]) -> None:
-        super().__init__(known)
-        self.has_failed = False
-        self._is_reported = is_reported
+    has_failed = False
 
     def showtraceback(self) -> None:
         self.has_failed = True
-        error = sys.exc_info()[1]
-        if error is None or not self._is_reported(error):
+        # The reader of the output may have seen enough.
+        if not isinstance(sys.exc_info()[1], BrokenPipeError):
             super().showtraceback()
 
     def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
@@ -98,21 +95,15 @@ class _Interpreter(code.InteractiveInterpreter):
         super().showsyntaxerror(*args, **kwargs)
 
 
-def run_code(
-    text: str,
-    known: dict[str, Any],
-    name: str,
-    is_reported: Callable[[BaseException], bool] = lambda error: False,
-) -> bool:
+def run_code(text: str, known: dict[str, Any], name: str) -> bool:
     """Run lines of Python; if they fail, print a traceback on standard error.
 
     :param known: all that the code may use, by name; what the code defines is added.
     :param name: name of the code in a traceback.
-    :param is_reported: whether an exception is reported elsewhere, so that it needs no traceback.
     :return: whether the code ran to its end.
     :raises SystemExit: the code raises it.
     """
-    interpreter = _Interpreter(known, is_reported)
+    interpreter = _Interpreter(known)
     try:
         compiled = compile(text, name, "exec")
     except (OverflowError, SyntaxError, ValueError):

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from scapy_mpa.cli.output import OutputError, settle, watch
+from scapy_mpa.cli.output import OutputError, buffer_output, settle
 from scapy_mpa.cli.start import import_crc32c_alone
-from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
+from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, PROGRAM, complain, status_of
 
 _COLLECT_AFTER: Final = 100_000
 """New objects after which Python looks for reference cycles.  The stream core makes none; with many
@@ -30,31 +29,28 @@ def main() -> None:
     if sys.argv[1:2] != ["shell"]:
         # Code in the shell may use other parts of the crc32c package.
         import_crc32c_alone()
-    streams = watch()
+    if sys.stdout is None:
+        complain("standard output cannot be written (it is not open)")
+        sys.exit(FAILED)
+    buffer_output()
     try:
         _serve()
     except SystemExit as end:
-        if isinstance(end.code, str):
-            # Code in the shell called sys.exit(text).  Python would print the text too late for us
-            # to notice an error.
-            with contextlib.suppress(OSError):
-                print(end.code, file=sys.stderr)
-            end.code = FINDINGS
-        # The same signal may have ended the reader of the output.
-        if settle(streams) or (end.code or 0) > SIGNALLED:
+        # The status of a failure, or of a signal, stays if output is lost as well.
+        if settle() or end.code not in (None, CLEAN, FINDINGS):
             raise
     except KeyboardInterrupt as error:
-        settle(streams)
+        settle()
         sys.exit(status_of(error))
     except OutputError as error:
         # No message if the reader closed its end of the pipe.
         if not isinstance(error.__cause__, BrokenPipeError):
             complain(str(error))
-        settle(streams)
-    except OSError:
+        settle()
+    except OSError as error:
         # Raised by texts that click prints itself, such as help.
-        if settle(streams):
-            raise
+        if settle():
+            complain(f"standard output cannot be written ({error.strerror or error})")
     sys.exit(FAILED)
 
 

@@ -8,7 +8,6 @@ from collections import Counter
 
 import click
 
-from scapy_mpa.cli.output import is_lost_output
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
 
 _STANDARD_INPUT = "-"
@@ -67,4 +66,4 @@ def shell(files: tuple[str, ...], code: str | None) -> None:
         where = "<code>"
     else:
         code = "" if sys.stdin is None else sys.stdin.read()
-    context.exit(CLEAN if run_code(code, known, where, is_lost_output) else FINDINGS)
+    context.exit(CLEAN if run_code(code, known, where) else FINDINGS)

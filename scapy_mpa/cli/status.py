@@ -43,8 +43,7 @@ Exit status:
   1  findings in the selected part: at least one error (bad CRC, marker
      mismatch, bad startup frame) or Terminate
   2  a file cannot be read to its end, none of its frames can be followed,
-     output or standard error cannot be written, or the command line is wrong;
-     wins over 1
+     output cannot be written, or the command line is wrong; wins over 1
   130  Ctrl-C ended reading (143 SIGTERM, 129 SIGHUP); the records found by
        then are shown
 SIGUSR1, and SIGINFO where it exists, prints the progress.
@@ -52,10 +51,7 @@ SIGUSR1, and SIGINFO where it exists, prints the progress.
 
 
 def complain(text: str) -> None:
-    """Print a line on standard error.
-
-    If it cannot be written, the exit status shows that (:mod:`scapy_mpa.cli.output`).
-    """
+    """Print a line on standard error, if that can be written."""
     import click
 
     with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import COMMAND, PCAPS, RPING, environment
+from tests.cli.command import COMMAND, RPING, environment
 
 FULL = "/dev/full"
 
@@ -34,19 +34,8 @@ PRINTING = {
     "catalogue": ["fuzz", "--list", "--only", "*crc*"],
     "case": ["fuzz", "-o", "{}", "--case", "rfc5044/4.3/fpduptr-not-pointing"],
     "shell": ["shell", "-c", "print(1)"],
-    "shell, more than a buffer holds": ["shell", "-c", "print('x' * 100000)"],
 }
 """Commands that write to standard output, by what they write."""
-
-COMPLAINING = {
-    "no such file": ["dissect", "missing.pcap"],
-    "frames not followed": ["summary", PCAPS / "live_siw_probe_guest_eth0.pcap.gz"],
-    "report of clean": ["clean", RPING, "-o", os.devnull],
-    "no such preset": ["craft", "sennd", "-o", os.devnull],
-    "usage": ["dissect", "--nope"],
-    "exit with a message": ["shell", "-c", "import sys; sys.exit('bye')"],
-}
-"""Commands that write to standard error."""
 
 
 def run(redirected: str, arguments: list[object], directory: Path) -> tuple[int, str]:
@@ -72,10 +61,7 @@ def run(redirected: str, arguments: list[object], directory: Path) -> tuple[int,
         *((what, f">{FULL}", "No space left on device") for what in PRINTING if what != "shell"),
         *((what, ">&-", "it is not open") for what in ("help", "dissect", "clean", "shell")),
         # If standard error is lost too, nothing can be reported.
-        *((what, f">{FULL} 2>&1", None) for what in ("version", "dissect", "clean")),
         *((what, ">&- 2>&-", None) for what in ("version", "dissect", "clean")),
-        *((what, f"2>{FULL}", None) for what in COMPLAINING),
-        *((what, "2>&-", None) for what in ("frames not followed", "usage")),
     ],
 )
 def test_lost_streams(
@@ -89,24 +75,13 @@ def test_lost_streams(
     message = f"scapy-mpa: .*standard output cannot be written \\({reason}\\).*\n" if reason else ""
     for unbuffered in ("", "1") if what == "dissect" else ("",):
         monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-        status, stderr = run(redirected, {**PRINTING, **COMPLAINING}[what], tmp_path)
+        status, stderr = run(redirected, PRINTING[what], tmp_path)
         assert status == 2
         assert re.fullmatch(message, stderr)
 
 
-@pytest.mark.parametrize("lost", [FULL, "&-"], ids=["full", "closed"])
-def test_lost_stream_that_is_not_needed(lost: str, tmp_path: Path) -> None:
-    """A command does not fail if it has nothing to write to the lost stream."""
+def test_stream_that_is_not_needed(tmp_path: Path) -> None:
+    """A command does not fail if it has nothing to write to a full disk."""
     target = tmp_path / "new.pcapng"
-    assert run(f">{lost}", ["clean", "-q", RPING, "-o", target], tmp_path) == (0, "")
-    assert run(f"2>{lost}", ["dissect", RPING], tmp_path) == (0, "")
+    assert run(f">{FULL}", ["clean", "-q", RPING, "-o", target], tmp_path) == (0, "")
     assert target.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
-
-
-def test_file_does_not_replace_a_closed_stream(tmp_path: Path) -> None:
-    """Lines for standard error do not end in the capture that is written."""
-    target = tmp_path / "new.pcapng"
-    whole = tmp_path / "whole.pcapng"
-    assert run("2>&-", ["clean", RPING, "-o", target], tmp_path)[0] == 2
-    assert run("", ["clean", RPING, "-o", whole], tmp_path)[0] == 0
-    assert target.read_bytes() == whole.read_bytes()

@@ -53,7 +53,7 @@ LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
             (words, None)
             for words in (
                 *(["dissect", LARGE], ["dissect", "--json", LARGE], ["summary", "--json", LARGE]),
-                *(["--help"], ["craft", "--list"], ["shell", "-c", "print(1)"]),
+                *(["craft", "--list"], ["shell", "-c", "print(1)"]),
             )
         ),
     ],
