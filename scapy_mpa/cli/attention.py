@@ -1,29 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Handles signals and regular tasks while captures are read."""
+"""Handles signals, and a regular task, while captures are read."""
 
 from __future__ import annotations
 
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from scapy_mpa.cli.status import SIGINT, Stopped, complain
-from scapy_mpa.wire.shown import shown
-
-if TYPE_CHECKING:
-    from scapy_mpa.capture import Capture
 
 NEVER: Final = float("inf")
 
 STOPS: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 """Signals that end a program; not every system has all of them."""
-_STATUS_SIGNALS: Final = ("SIGUSR1", "SIGINFO")
-"""Signals that ask for the progress."""
-
 _DEFAULTS: Final = (signal.SIG_DFL, signal.default_int_handler)
 
 _WAIT: Final = 0.05
@@ -35,10 +28,11 @@ capturing program, which then writes the frames of its buffer."""
 
 
 class Attention:
-    """A context manager for reading captures that are opened with :meth:`may_read`.
+    """Ends the reading of a capture after a signal, and repeats a task while it is read.
 
-    Signals and tasks are handled between two reads, when no segment is half processed.  After the
-    first signal the capture ends; a second one ends the program at once.
+    Both happen between two reads, when no segment is half processed.  So the capture must be opened
+    with :meth:`may_read`.  A second signal ends the program at once, and so does a signal while no
+    capture is read.
 
     :param stops: names of the signals that end reading.
     :param every: seconds between two calls of :attr:`tick`.
@@ -52,86 +46,41 @@ class Attention:
         self.tick: Callable[[], None] | None = None
         """The task that is repeated while a capture is read."""
         self._next_tick = NEVER
-        self._progress: Callable[[], str] | None = None
-        """None if no capture is open."""
-        self._is_opening = False
-        self._is_progress_wanted = False
         self._read_until = 0.0
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Attention:
-        self._stack.enter_context(_handling(self._stops, self._stop, once=True))
-        self._stack.enter_context(_handling(_STATUS_SIGNALS, self._ask_progress))
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
 
     @contextmanager
-    def opening(self) -> Iterator[None]:
-        """Have a signal end a block that opens a capture, such as a pipe that has no writer yet.
-
-        As soon as the capture is read, :meth:`may_read` handles signals instead.
-
-        :raises Stopped: a signal came.
-        """
-        self._is_opening = True
-        try:
-            self._check()
-            yield
-        finally:
-            self._is_opening = False
-
-    @contextmanager
-    def reading(self, progress: Callable[[], str]) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Have a signal end the capture that a block reads, but not the block itself.
 
-        :param progress: returns a text with the progress.
         :raises Stopped: at the end of the block, if a signal came.
         """
-        self._progress = progress
         try:
-            yield
+            with _handling(self._stops, self._stop):
+                yield
         finally:
-            self._progress = self.tick = None
-            self._check()
-
-    def _check(self) -> None:
-        if self.number:
-            raise Stopped(self.number)
+            self.tick = None
+            if self.number:
+                raise Stopped(self.number)
 
     def _stop(self, number: int) -> None:
         self.number = number
         self._read_until = monotonic() + _DRAIN_SECONDS * (number == SIGINT)
-        if self._is_opening:
-            raise Stopped(number)
-
-    def _ask_progress(self, number: int) -> None:
-        self._is_progress_wanted = True
 
     def may_read(self, file: BinaryIO) -> bool:
         """Wait until a file can be read; return False if reading must end."""
-        self._is_opening = False
         takes_long = _may_take_long(file)
         while True:
             now = monotonic()
             if self.number and (not takes_long or now >= self._read_until):
                 return False
-            self._attend(now)
+            if self.tick is not None and now >= self._next_tick:
+                self.tick()
+                # Counted from its end: a slow task must not use up the time for reading.
+                now = monotonic()
+                self._next_tick = now + self.every
+            self._next_tick = min(self._next_tick, now + self.every)
             if not takes_long or _is_ready(file):
                 return True
-
-    def _attend(self, now: float) -> None:
-        """Print the progress if it was asked for, and call :attr:`tick` if it is due."""
-        if self._is_progress_wanted:
-            self._is_progress_wanted = False
-            complain("nothing was read yet" if self._progress is None else self._progress())
-        if self.tick is not None and now >= self._next_tick:
-            self.tick()
-            # Counted from its end: a slow task must not use up the time for reading.
-            now = monotonic()
-            self._next_tick = now + self.every
-        self._next_tick = min(self._next_tick, now + self.every)
 
 
 def _may_take_long(file: BinaryIO) -> bool:
@@ -151,22 +100,18 @@ def _is_ready(file: BinaryIO) -> bool:
 
 
 @contextmanager
-def _handling(
-    names: Sequence[str], handle: Callable[[int], None], *, once: bool = False
-) -> Iterator[None]:
-    """Have ``handle`` called with the number of each of these signals that comes during a block.
+def _handling(names: Sequence[str], handle: Callable[[int], None]) -> Iterator[None]:
+    """Have ``handle`` called with the number of the first of these signals during a block.
 
-    A signal that is ignored, as after ``nohup``, stays ignored.
-
-    :param once: a second signal ends the program at once.
+    A second signal ends the program at once.  A signal that is ignored, as after ``nohup``, stays
+    ignored.
     """
     old_handlers: dict[int, Any] = {}
 
     def take(number: int, frame: FrameType | None) -> None:
-        if once:
-            for each in old_handlers:
-                signal.signal(each, signal.SIG_DFL)
-            old_handlers.clear()
+        for each in old_handlers:
+            signal.signal(each, signal.SIG_DFL)
+        old_handlers.clear()
         handle(number)
 
     try:
@@ -195,27 +140,13 @@ def stopping(what: str) -> Iterator[None]:
         raise Stopped(number)
 
     try:
-        with _handling(STOPS, stop, once=True):
+        with _handling(STOPS, stop):
             yield
     except KeyboardInterrupt as error:
         number = error.number if isinstance(error, Stopped) else SIGINT
         name = next(each for each in STOPS if getattr(signal, each, None) == number)
         complain(f"{what}, stopped by {name}")
         raise
-
-
-def progress_text(capture: Capture, connections: int, fpdus: int) -> str:
-    """Return a text with the progress of reading a capture.
-
-    :param connections: number of connections found so far.
-    :param fpdus: number of FPDUs found so far.
-    """
-    octets = capture.octets_read
-    share = f" ({octets * 100 // capture.size}%)" if capture.size else ""
-    return (
-        f"{shown(capture.name)}: frames {capture.frames}, octets {octets}{share}, "
-        f"connections {connections}, FPDUs {fpdus}"
-    )
 
 
 def interrupted(frames: int) -> str:

@@ -29,7 +29,6 @@ Exit status:
      cannot be written, or the command line is wrong
   130  Ctrl-C ended it (143 SIGTERM, 129 SIGHUP); standard output has the
        frames read by then
-SIGUSR1, and SIGINFO where it exists, prints the progress.
 A damaged capture is cleaned up to the damage.  After any other failure, OUT
 stays as it was.
 """

@@ -11,7 +11,7 @@ from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
-from scapy_mpa.cli.attention import STOPS, Attention, interrupted, progress_text, stopping
+from scapy_mpa.cli.attention import STOPS, Attention, interrupted, stopping
 from scapy_mpa.cli.files import conclude, opened
 from scapy_mpa.cli.output import OutputError, is_terminal
 from scapy_mpa.cli.progress import with_progress
@@ -56,20 +56,20 @@ class Cleaning(NamedTuple):
         :raises KeyboardInterrupt: a signal came; standard output has the frames read by then.
         """
         # With a file as target, a signal ends the work at once: nobody wants a part of it.
-        with Attention(STOPS if self.target == DASH else ()) as attention:
-            capture = opened([self.source], attention)
-            if capture is None:
+        attention = Attention(STOPS if self.target == DASH else ())
+        capture = opened([self.source], attention)
+        if capture is None:
+            return FAILED
+        with capture:
+            if refusal := self._refusal(capture):
+                complain(refusal)
                 return FAILED
-            with capture:
-                if refusal := self._refusal(capture):
-                    complain(refusal)
-                    return FAILED
-                try:
-                    selects = self._selects(attention)
-                except CaptureError as error:
-                    complain(str(error))
-                    return FAILED
-                return self._clean(capture, attention, selects)
+            try:
+                selects = self._selects(attention)
+            except CaptureError as error:
+                complain(str(error))
+                return FAILED
+            return self._clean(capture, attention, selects)
 
     def _clean(
         self,
@@ -79,7 +79,7 @@ class Cleaning(NamedTuple):
     ) -> int:
         cleaner = Cleaner(decapsulate=self.decapsulate, selects=selects, **self.how)
         name, report = shown(capture.name), cleaner.report
-        with attention.reading(lambda: progress_text(capture, cleaner.connections, report.fpdus)):
+        with attention.reading():
             try:
                 with target_file(self.target) as file:
                     self._copy(capture, cleaner, file)
@@ -116,7 +116,7 @@ class Cleaning(NamedTuple):
         with open_capture(self.source, attention.may_read) as capture:
             reading = Reading(capture, selection=selection, timed=False, **self.how)
             not_written = f"{shown(self.target)}: not written"
-            with attention.reading(reading.progress), stopping(not_written):
+            with attention.reading(), stopping(not_written):
                 for rows in with_progress(capture, reading.rows()):
                     numbers.update(identity_of(row).number for row in rows)
         return lambda identity: identity.number in numbers

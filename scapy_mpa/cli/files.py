@@ -14,8 +14,7 @@ from scapy_mpa.cli.attention import NEVER, Attention, interrupted
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.remarks import remarks
-from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, Stopped, complain
-from scapy_mpa.cli.target import DASH
+from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
 from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
 
@@ -40,45 +39,45 @@ def read_files(
     :param show: prints the contents of a capture; it must read it to its end.
     :param headings: print the name of each capture before its contents, if there are several files.
     :param separate: do not join files of one ring.
-    :param attention: handles signals and regular tasks meanwhile.
+    :param attention: handles signals and a regular task meanwhile.
     :param how: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
     :raises Stopped: a signal came; all records found by then are shown.
     """
     files, status = _expanded(names)
     number, selection, has_selected = 0, None, False
     waiting = deque(_grouped(files, separate=separate))
-    with attention or Attention() as attention:
-        while waiting:
-            group = waiting.popleft()
-            capture = opened(group, attention)
-            if capture is None:
-                status = FAILED
-                if group[1:]:
-                    waiting.appendleft(group[1:])
-                continue
-            is_live = capture.size is None or attention.every < NEVER
-            reading = Reading(capture, first_number=number, live=is_live, **how)
-            selection = reading.selection
-            of_ring = f", {len(group)} files of a ring" if group[1:] else ""
-            with capture, attention.reading(reading.progress):
-                name_shown = shown(capture.name)
-                try:
-                    if headings and len(files) > 1:
-                        write_lines([f"==> {name_shown}{of_ring} <=="])
-                    show(reading)
-                except OutputError as error:
-                    return _give_up(error, capture, attention)
-                status = max(
-                    status,
-                    FINDINGS if reading.has_findings else CLEAN,
-                    conclude(capture, attention, reading.followed, reading.gaps, reading.ended),
-                )
-            number = reading.next_number
-            has_selected = has_selected or reading.has_selected
-            if rest := group[len(capture.parts) :]:
-                before = shown(capture.parts[-1].name)
-                complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
-                waiting.appendleft(rest)
+    attention = attention or Attention()
+    while waiting:
+        group = waiting.popleft()
+        capture = opened(group, attention)
+        if capture is None:
+            status = FAILED
+            if group[1:]:
+                waiting.appendleft(group[1:])
+            continue
+        is_live = capture.size is None or attention.every < NEVER
+        reading = Reading(capture, first_number=number, live=is_live, **how)
+        selection = reading.selection
+        of_ring = f", {len(group)} files of a ring" if group[1:] else ""
+        with capture, attention.reading():
+            name_shown = shown(capture.name)
+            try:
+                if headings and len(files) > 1:
+                    write_lines([f"==> {name_shown}{of_ring} <=="])
+                show(reading)
+            except OutputError as error:
+                return _give_up(error, capture, attention)
+            status = max(
+                status,
+                FINDINGS if reading.has_findings else CLEAN,
+                conclude(capture, attention, reading.followed, reading.gaps, reading.ended),
+            )
+        number = reading.next_number
+        has_selected = has_selected or reading.has_selected
+        if rest := group[len(capture.parts) :]:
+            before = shown(capture.parts[-1].name)
+            complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
+            waiting.appendleft(rest)
     if status == FAILED or selection is None:
         return status
     if lack := selection.lacking(number):
@@ -94,25 +93,17 @@ def opened(names: Sequence[str], attention: Attention) -> Capture | None:
     """Open a capture; if it cannot be read, report that and return None.
 
     :param names: the name of its file, or the names of the files of a ring.
-    :raises Stopped: a signal came.
     """
     try:
-        with attention.opening():
-            if len(names) == 1:
-                return open_capture(names[0], attention.may_read)
-            # Imported late: most commands do not need it.
-            from scapy_mpa.capture.ring import Ring
+        if len(names) == 1:
+            return open_capture(names[0], attention.may_read)
+        # Imported late: most commands do not need it.
+        from scapy_mpa.capture.ring import Ring
 
-            return Ring(names, attention.may_read)
+        return Ring(names, attention.may_read)
     except CaptureError as error:
-        if not attention.number:
-            complain(str(error))
-            return None
-    except Stopped:
-        pass
-    name = "standard input" if names[0] == DASH else shown(names[0])
-    complain(f"{name}: {interrupted(0)}")
-    raise Stopped(attention.number)
+        complain(str(error))
+        return None
 
 
 def _give_up(error: OutputError, capture: Capture, attention: Attention) -> int:

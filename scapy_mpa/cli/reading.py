@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from scapy_mpa.capture import Capture
 from scapy_mpa.capture.followed import Followed
 from scapy_mpa.capture.walk import walk
-from scapy_mpa.cli.attention import progress_text
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import (
@@ -145,11 +144,6 @@ class Reading:
                 and selection.has_event(event, self.clock)
             ):
                 yield event if self._checks is None else self._checks.standing(event)
-
-    def progress(self) -> str:
-        """Return a text with the progress."""
-        begun = self._flows.next_number - self._first_number
-        return progress_text(self.capture, begun, self.fpdus)
 
     def _ends(self) -> Iterator[None]:
         """Report the rest, now that the capture has ended."""

@@ -46,7 +46,6 @@ Exit status:
      output cannot be written, or the command line is wrong; wins over 1
   130  Ctrl-C ended reading (143 SIGTERM, 129 SIGHUP); the records found by
        then are shown
-SIGUSR1, and SIGINFO where it exists, prints the progress.
 """
 
 

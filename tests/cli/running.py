@@ -26,7 +26,7 @@ on_linux = pytest.mark.skipif(
 
 def _restore_signals(ignored: Collection[int]) -> None:
     """Restore signals, since some may be ignored if the tests run in the background."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
 
@@ -49,7 +49,6 @@ class Running:
         self.stdin: IO[bytes] = self.process.stdin
         self.stdout: IO[bytes] = self.process.stdout
         self.stderr: IO[bytes] = self.process.stderr
-        self.wait_for_handler(signal.SIGUSR1)
 
     def wait_for_handler(self, number: int, *, handled: bool = True) -> None:
         """Wait until a signal has a handler, or has none."""
@@ -67,18 +66,22 @@ class Running:
         self.stdin.write(octets)
         self.stdin.flush()
 
-    def ask(self) -> str:
-        """Ask for its progress, and return the line of the answer."""
-        self.process.send_signal(signal.SIGUSR1)
-        return self.stderr.readline().decode()
+    def read(self, octets: bytes) -> None:
+        """Give it octets, and wait until it has processed them and waits for more."""
+        import fcntl
+        import termios
 
-    def read(self, octets: bytes, frames: int) -> str:
-        """Give it octets, and return its answer after it has read so many frames."""
         self.give(octets)
         limit = time.monotonic() + 30
-        while f" frames {frames}," not in (line := self.ask()):
-            assert time.monotonic() < limit, line
-        return line
+        sleeping = 0
+        # It sleeps for a moment at other times, too.
+        while sleeping < 5:
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+            is_empty = not any(fcntl.ioctl(self.stdin, termios.FIONREAD, bytes(4)))
+            state = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            sleeping = sleeping + 1 if is_empty and state == "S" else 0
+        self.wait_for_handler(signal.SIGTERM)
 
     def end(self, number: int) -> tuple[bytes, str, int]:
         """Send a signal. Return what is printed after it, and the exit status."""

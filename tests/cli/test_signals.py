@@ -63,48 +63,25 @@ def test_signal_while_reading_a_pipe(command: tuple[str, ...], octets: bytes, na
     """The result of all whole frames is printed, and the status is that of shells."""
     number = getattr(signal, name)
     with running(*command, "-") as it:
-        it.read(octets, WHOLE)
+        it.read(octets)
         wanted = run(*command, "-", stdin=BEGIN).stdout_bytes
         assert it.end(number) == (wanted, DONE, 128 + number)
 
 
-@pytest.mark.parametrize(
-    ("octets", "printed"),
-    [(b"", b""), (BEGIN[:20], b""), (BEGIN[:24], b"no TCP connections\n")],
-    ids=["nothing", "part of the header", "header"],
-)
-def test_signal_before_the_first_frame(octets: bytes, printed: bytes) -> None:
+def test_signal_before_the_first_frame() -> None:
     message = "scapy-mpa: standard input: interrupted before any frame\n"
     with running("summary", "-") as it:
-        it.give(octets)
-        # It answers only after it has read all.
-        while octets and f" octets {len(octets)}," not in (line := it.ask()):
-            if len(octets) < 24:
-                assert line == "scapy-mpa: nothing was read yet\n"
-                break
-        assert it.end(signal.SIGINT) == (printed, message, 130)
+        it.read(BEGIN[:24])
+        assert it.end(signal.SIGINT) == (b"no TCP connections\n", message, 130)
 
 
-def test_signal_while_opening_a_pipe(tmp_path: Path) -> None:
-    """No process has opened the other end."""
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    with running("summary", path, RPING) as it:
-        message = f"scapy-mpa: {path}: interrupted before any frame\n"
-        assert it.end(signal.SIGTERM) == (b"", message, 143)
-
-
-@pytest.mark.parametrize("begin", [0, 13])
-def test_rest_of_the_pipe_is_read(begin: int) -> None:
+def test_rest_of_the_pipe_is_read() -> None:
     """The octets that a capturing program writes after the same Ctrl-C are read to their end."""
-    octets = RPING.read_bytes()
-    given = octets_of(FRAMES[:begin]) if begin else b""
     with running("summary", "-") as it:
-        if begin:
-            it.read(given, begin)
+        it.read(BEGIN)
         it.process.send_signal(signal.SIGSTOP)
         it.process.send_signal(signal.SIGINT)
-        it.give(octets[len(given) :])
+        it.give(RPING.read_bytes()[len(BEGIN) :])
         it.stdin.close()
         printed, message, status = it.end(signal.SIGCONT)
     assert (printed, status) == (run("summary", RPING).stdout_bytes, 130)
@@ -114,7 +91,7 @@ def test_rest_of_the_pipe_is_read(begin: int) -> None:
 def test_files_after_the_signal_are_not_read() -> None:
     """Each file read before has its table, and so has the current one."""
     with running("summary", RPING, "-", RPING) as it:
-        it.read(BEGIN, WHOLE)
+        it.read(BEGIN)
         printed, message, status = it.end(signal.SIGINT)
     assert re.findall(rb"==> (\S+)", printed) == [os.fsencode(RPING), b"standard"]
     assert printed.count(b"192.168.7.2:7174") == 2
@@ -151,24 +128,11 @@ def test_second_signal_ends_at_once(long_capture: Path) -> None:
 def test_signal_also_ends_the_reader_of_the_output(command: tuple[str, ...]) -> None:
     """If the reader of the output is gone, no message reports it."""
     with running(*command, "-") as it:
-        it.read(BEGIN, WHOLE)
+        it.read(BEGIN)
         it.stdout.close()
         it.process.send_signal(signal.SIGINT)
         assert it.stderr.read().decode() == DONE
         assert it.process.wait(30) == 130
-
-
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_progress_on_request(command: tuple[str, ...]) -> None:
-    """SIGUSR1 prints a line with what was read and found, each time."""
-    (connection,) = parsed(run("summary", "--json", "-", stdin=BEGIN).stdout)
-    found = sum(connection["fpdus"].values())
-    with running(*command, "-") as it:
-        assert it.ask() == "scapy-mpa: nothing was read yet\n"
-        begin = f"scapy-mpa: standard input: frames {WHOLE}, octets {len(BEGIN)}, connections 1, "
-        assert it.read(BEGIN, WHOLE) == it.ask() == f"{begin}FPDUs {found}\n"
-        it.stdin.close()
-        assert it.stderr.read() == b""
 
 
 class SlowFile(io.BytesIO):
