@@ -18,7 +18,7 @@ from scapy_mpa.cli.table import Column, table
 from scapy_mpa.cli.wrapped import wrapped
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
-from scapy_mpa.craft.mutations.corpus import SUFFIX, describe, file_name, write_case
+from scapy_mpa.craft.mutations.corpus import describe, write_case
 from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import counted, quoted, shown
@@ -54,7 +54,7 @@ class Corpus:
 
         :param directory: directory for the captures; None: print the catalogue.
         :param as_json: print it as JSON.
-        :param force: remove captures that the old manifest names and the new one will not.
+        :param force: write into a directory that has the captures of an earlier run.
         """
         try:
             planned = self._planned()
@@ -81,29 +81,22 @@ class Corpus:
         """
         target = Path(directory)
         manifest = target / MANIFEST
-        entries = []
+        if self.name is None and not force and manifest.exists():
+            raise LocalProtocolError(
+                f"{shown(directory)}: has the captures of an earlier run; choose another "
+                "directory, or write among them with --force"
+            )
         target.mkdir(parents=True, exist_ok=True)
-        if self.name is None and manifest.exists():
-            made = {file_name(mutation, seed) for mutation, seeds in planned for seed in seeds}
-            others = _others(manifest, made)
-            if not force and others != []:
-                raise LocalProtocolError(_refusal(manifest, others))
-            # Removed first: if this run is interrupted, it must not name missing files.
-            manifest.unlink()
-            for each in others or ():
-                each.unlink()
-        try:
-            with stopping(f"{shown(directory)}: not all was written"):
-                for mutation, seeds in planned:
-                    for seed in seeds:
-                        entries.append(write_case(mutation.case(seed), target))
-        finally:
-            # Also after an interrupted run, so that the next run knows its files.
-            if self.name is None:
-                with whole_file(manifest) as file:
-                    file.writelines(f"{json.dumps(entry)}\n".encode() for entry in entries)
+        with stopping(f"{shown(directory)}: not all was written"):
+            entries = [
+                write_case(mutation.case(seed), target)
+                for mutation, seeds in planned
+                for seed in seeds
+            ]
         if self.name is not None:
             return [shown(str(target / str(entry["file"]))) for entry in entries]
+        with whole_file(manifest) as file:
+            file.writelines(f"{json.dumps(entry)}\n".encode() for entry in entries)
         return [f"{counted(len(entries), 'capture')} and {MANIFEST} in {shown(str(target))}"]
 
     def _complain(self, problem: CaptureError) -> None:
@@ -146,31 +139,3 @@ def _catalogue(chosen: list[Mutation], *, as_json: bool) -> Iterable[str]:
         entries = ((name, f"{breaks} Receiver: {receiver}.") for name, receiver, breaks in rows)
         return wrapped(entries, line_width())
     return table(_COLUMNS, rows)
-
-
-def _others(manifest: Path, made: set[str]) -> list[Path] | None:
-    """Return the captures that a manifest names and that will not be made again.
-
-    None if the file is no manifest of captures.
-    """
-    try:
-        names = [json.loads(line)["file"] for line in manifest.read_text("utf-8").splitlines()]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None
-    # A manifest is not trusted: it may name files in its own directory only.
-    if not all(isinstance(name, str) and name == Path(name).name != "" for name in names):
-        return None
-    beside = (manifest.with_name(name) for name in sorted(set(names) - made))
-    return [path for path in beside if path.suffix == SUFFIX and path.is_file()]
-
-
-def _refusal(manifest: Path, others: list[Path] | None) -> str:
-    if others is None:
-        name = shown(str(manifest))
-        return f"{name}: is not a manifest of captures; --force writes another in its place"
-    number = counted(len(others), "capture")
-    name, example = shown(str(manifest.parent)), shown(others[0].name)
-    return (
-        f"{name}: holds {number} of an earlier run that this one does not make, such as "
-        f"{example}; choose another directory, or have them removed with --force"
-    )

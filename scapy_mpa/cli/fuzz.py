@@ -81,8 +81,8 @@ Examples:
 @click.option(
     "--force",
     is_flag=True,
-    help="Remove captures that an earlier manifest.jsonl in DIR names and this run does not make; "
-    "without it such a directory is refused.",
+    help="Write into DIR even if it has the manifest.jsonl of an earlier run.  That is replaced; "
+    "captures stay, unless this run makes them again.",
 )
 def fuzz(
     directory: str | None,

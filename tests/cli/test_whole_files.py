@@ -69,7 +69,7 @@ def test_disk_is_full(command: str, before: bytes | None, tmp_path: Path) -> Non
 
 @posix
 def test_disk_is_full_while_fuzz_writes(tmp_path: Path) -> None:
-    """The captures that remain are complete, and the manifest names only these."""
+    """The captures that remain are complete."""
     done = process(
         "fuzz", "-o", tmp_path, "--only", "rfc5044/4.3/*", preexec_fn=limited(3000), env=NO_CACHE
     )

@@ -4,16 +4,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
-
-SUFFIX: Final = ".pcapng"
-
-
-def file_name(mutation: Mutation, seed: int) -> str:
-    """Return the name of a case's file."""
-    return f"{mutation.name.replace('/', '_')}-{seed}{SUFFIX}"
 
 
 def describe(mutation: Mutation) -> dict[str, object]:
@@ -48,7 +40,7 @@ def write_case(case: Case, directory: Path) -> dict[str, object]:
             f"receiver: {mutation.expectation}",
         )
     )
-    name = file_name(mutation, case.seed)
+    name = f"{mutation.name.replace('/', '_')}-{case.seed}.pcapng"
     case.conversation.write(
         directory / name, segments, comments=dict.fromkeys(frames, comment), comment=comment
     )
