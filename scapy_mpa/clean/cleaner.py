@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -28,13 +28,9 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.halves.extent import may_reset
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import RST, SYN, Segment
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
-
-_PAST_FLOWS: Final = 1 << 16
-"""Flows of ended connections with MPA that are remembered, at most.  Their late frames are left
-out.  The stream core remembers as many connections."""
 
 _NO_NUMBER: Final = -1
 """The connection number of a segment that has no connection."""
@@ -79,8 +75,7 @@ class Cleaner:
         self.followed = Followed(
             lambda *_: None, limits, dialect_named(dialect), straight=False, **options
         )
-        """The connections of the capture.  Frames that were not followed are copied unchanged; only
-        late copies of octets that are written elsewhere are left out."""
+        """The connections of the capture.  Frames that were not followed are copied unchanged."""
         self._decoder, self._flows = self.followed.decoder, self.followed.flows
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
@@ -89,9 +84,6 @@ class Cleaner:
         self._ended: deque[tuple[int, int, int]] = deque()
         """Ended connections: the number of the last slot at the end, the connection number, and the
         number of captured octets."""
-        self._past: OrderedDict[bytes, None] = OrderedDict()
-        """The flows of ended connections with MPA, the oldest first. A plain dictionary steps over
-        each deleted key to find its first one."""
         self._out: list[Written] = []
 
     @property
@@ -156,30 +148,23 @@ class Cleaner:
             return None
         events = self._events()
         connection = flows.find(flow)
-        short_lived = self._short_lived(events, connection)
-        is_selected = True
-        if self._selects is not None:
-            identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
-            is_selected = bool(short_lived) or self._selects(identity)
+        identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
+        is_selected = self._selects is None or self._selects(identity)
         # A held segment may be of the next connection's handshake, which must be written with it.
         if not is_selected or (flows.holds(flow) and not segment.length):
             self._append(frame, is_written=is_selected)
             self._dispatch(events)
             return None
         is_late = flows.late_copies > late_copies
-        if connection is None or short_lived or is_late or _is_dropped(connection, segment):
-            for identity in short_lived:
-                self._order(identity).rewriter.take_headers(0, whole)
-            slot = Slot(frame.number, frame.time_ns, frame)
-            self._queue.append(slot)
+        if connection is None or is_late or _is_dropped(connection, segment):
+            is_left_out = (
+                connection is not None
+                and not is_late
+                and self._order(connection.identity).rewriter.opening.is_mpa
+            )
+            self.report.replaced += is_left_out
+            self._queue.append(Slot(frame.number, frame.time_ns, None if is_left_out else frame))
             self._dispatch(events)
-            # A late copy belongs to an earlier connection on these ports.
-            owner = None if short_lived or is_late else connection
-            if flow in self._past or (
-                owner and self._order(owner.identity).rewriter.opening.is_mpa
-            ):
-                self._queue.empty(slot)
-                self.report.replaced += 1
             return None
         order = self._order(connection.identity)
         is_fpdus = was_full and connection is known and segment.length > 0
@@ -253,22 +238,6 @@ class Cleaner:
         self.report.not_selected += not is_written
         self._queue.append(Slot(frame.number, frame.time_ns, frame if is_written else None))
 
-    def _short_lived(
-        self, events: Iterable[Event], connection: Connection | None
-    ) -> list[ConnectionId]:
-        """Return the connections that began and ended with one segment.
-
-        :param events: the events of the segment.
-        :param connection: the connection that uses the ports of the segment now.
-        """
-        return [
-            event.connection
-            for event in events
-            if isinstance(event, ConnectionEnded)
-            and event.connection.number not in self._orders
-            and (connection is None or event.connection != connection.identity)
-        ]
-
     def _order(self, identity: ConnectionId) -> Order:
         order = self._orders.get(identity.number)
         if order is None:
@@ -306,16 +275,6 @@ class Cleaner:
         order.end()
         captured = sum(half.octets for half in event.halves)
         self._ended.append((self._queue.last, event.connection.number, captured))
-        if order.rewriter.opening.is_mpa:
-            self._remember(event.connection.flow)
-
-    def _remember(self, flow: bytes) -> None:
-        past = self._past
-        for each in (flow, reverse_flow(flow)):
-            past[each] = None
-            past.move_to_end(each)
-        while len(past) > _PAST_FLOWS:
-            past.popitem(last=False)
 
     def _drained(self, *, is_over: bool = False) -> list[Written]:
         """Write the slots that need not wait; return the written frames."""

@@ -23,9 +23,6 @@ NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
 _STARTUP_FRAMES: Final = 16
 """Startup frames of a direction that are remembered, at most."""
 
-_DDP_VERSION: Final = 0x03
-"""The bits of DV in the first octet of a DDP segment (RFC 5041 4.1)."""
-
 _start_of: Final = attrgetter("start")
 
 
@@ -45,7 +42,6 @@ class Opening:
     _rejections: int = 0
     """How many rejecting Replies were captured."""
     _crc: bool = True
-    _has_ddp_version_0: bool = False
 
     # -- what was captured ---------------------------------------------------------------------
 
@@ -71,8 +67,6 @@ class Opening:
         if half.fpdus_from is None:
             half.fpdus_from = begin
             self._crc = event.crc != "off"
-            # DDP version 0 goes with revision 0 (RFC 5044 C.1).
-            self._has_ddp_version_0 = any(not each & _DDP_VERSION for each in event.ulpdu[:1])
         if half.first_fpdu is None or start < half.first_fpdu:
             half.first_fpdu = start
 
@@ -162,7 +156,7 @@ class Opening:
 
         C and the revision are those that the captured frames imply.
         """
-        revision = 0 if self._has_ddp_version_0 else 1
+        revision = 1
         for _, startup in self._of_kind():
             revision = readable_revision(startup.revision)
         return StartupFrame(

@@ -89,8 +89,6 @@ class Order:
     _waits_until: int | None = None
     """The number of segments at which the connection stops waiting for startup frames.  None: it
     does not wait yet."""
-    _reset_at: int = NEVER
-    """The number of the first frame with a RST."""
     is_at_rest: bool = False
     """Whether all captured octets are written, with their own sequence and acknowledgement numbers.
     The next segment can then be copied if it is in order and only acknowledges, or holds whole
@@ -117,8 +115,6 @@ class Order:
             # All items are written after the SYN.
             for each in self.halves:
                 each.last_slot = each.last_slot if each.expected else slot.number
-        if slot.flags & RST and self._reset_at == NEVER:
-            self._reset_at = slot.number
         if self._waits_until is None and slot.flags & ACK:
             peer = core.half.owner.halves[1 - slot.direction]
             begin = None if peer.octets else peer.begin
@@ -233,7 +229,6 @@ class Order:
         """Check whether the connection is at rest now."""
         self.is_at_rest = (
             not self._queue.slots
-            and self._reset_at == NEVER
             and self.rewriter.opening.written >= NEEDED
             and all(
                 not half.pending and self.rewriter.is_as_captured(direction, half.expected)
@@ -286,12 +281,6 @@ class Order:
                     blocked_from = min(blocked_from, unexplained[0][0])
                 else:
                     half.unexplained = None
-        if self._reset_at < blocked_from and any(
-            core.high is not None and core.high > half.expected
-            for half, core in zip(self.halves, cores, strict=True)
-            if core.half.phase is Phase.FULL
-        ):
-            blocked_from = self._reset_at
         if self._after_startup != NEVER:
             if self._waits_until is None:
                 self._waits_until = connection.segments + LATE_SEGMENTS
@@ -320,8 +309,6 @@ class Order:
                 self._flush(half, NEVER, is_over=True)
         if self._after_startup <= number:
             self._after_startup = NEVER
-        if self._reset_at <= number:
-            self._reset_at = NEVER
         self.blocked_from = min(
             (half.unexplained[0][0] for half in self.halves if half.unexplained), default=NEVER
         )

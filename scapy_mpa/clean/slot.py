@@ -143,12 +143,6 @@ class Queue:
         self._last_ns = slot.time_ns
         self.held += slot.held
 
-    def empty(self, slot: Slot) -> None:
-        """Leave out the frame of a slot; its items are still written."""
-        self.held -= slot.held
-        slot.frame = None
-        self.held += slot.held
-
     def find(self, number: int) -> Slot | None:
         """Return the slot of a frame, None if the slot was written."""
         slots = self.slots

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.clean import Cleaner
-from scapy_mpa.clean import cleaner as cleaner_module
 from scapy_mpa.craft import Conversation, Endpoint, Segment
 from scapy_mpa.stream.events import StartupSeen
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN, reverse_flow
+from scapy_mpa.stream.segment import FIN, RST, SYN, reverse_flow
 from scapy_mpa.wire.fpdu import build_fpdu
 from scapy_mpa.wire.startup import StartupFrame
 from tests.clean.cleaning import (
@@ -322,25 +321,6 @@ def test_octets_that_are_written_twice() -> None:
     last = next(each for each in reversed(conversation.segments()) if each.octets)
     sent.append(replace(last, octets=last.octets[:10]))
     assert clean(conversation.frames(sent), Limits(octets_in_total=500)).report.left_out == 10
-
-
-def test_connections_that_ended_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where ports were used again, their last use counts."""
-    monkeypatch.setattr(cleaner_module, "_PAST_FLOWS", 4)
-    syn = FrameBuilder((bytes(6), bytes(6)), (bytes(4), bytes(4)), (9, 9)).build(0, 0, SYN, b"")
-    frames = []
-    for payload, port in ((b"one", 1), (b"two", 2), (b"three", 1), (b"four", 3)):
-        conversation = Conversation(Endpoint("10.0.0.1", port), Endpoint("10.0.0.2", 4000))
-        conversation.initiator.send(payload)
-        conversation.close()
-        # Each connection begins an hour later, when no segment of the last one can follow.
-        now = 3600 * SECOND * (len(frames) + 1)
-        frames += [each._replace(time_ns=now) for each in conversation.frames()]
-    frames.append(Frame(0, 2 * frames[-1].time_ns, 1, syn, len(syn), None))
-    cleaner = Cleaner()
-    for frame in renumbered(frames):
-        cleaner.receive(frame)
-    assert {int.from_bytes(flow[-4:-2], "big") for flow in cleaner._past} == {1, 3, 4000}
 
 
 def test_only_the_headers_of_a_first_frame_are_kept() -> None:
