@@ -31,18 +31,18 @@ _TCP_AT: Final = 20
 
 _MOST_SHAPES: Final = 8
 _MOST_HEADS: Final = 1024
-_LONGEST_HEAD: Final = 512
 """Heads are remembered up to these limits.  A real network has fewer; a hostile capture may not."""
+_ADDRESSES: Final = 12
+"""Octets of addresses at the beginning of an Ethernet header."""
 _MOST_NESTED: Final = 8
 """Levels of packets in fragments of other packets, at most."""
 
 
-_Head: TypeAlias = tuple[bytes, tuple[tuple[int, int, Callable[[bytes, int], tuple[int]]], ...]]
-"""The headers before an IPv4 header: the network, and the length fields.  A length field is its
-place, the place from which it counts octets, and the function that reads it."""
-_Shape: TypeAlias = tuple[int, int, int, dict[int, _Head]]
-"""Heads that are read alike: link type, place of the IPv4 header, and a mask of the bits before it
-that matter; the heads by these bits."""
+_Shape: TypeAlias = tuple[int, int, int, dict[bytes, bytes]]
+"""Heads of one link type, with the IPv4 header at one place.
+
+Link type; where the octets begin that matter; where the IPv4 header begins; the network by the
+octets between these places."""
 
 
 class Decoder:
@@ -87,11 +87,11 @@ class Decoder:
         self.whole = None
         number, time_ns, link_type, octets, length, interface = frame
         captured = len(octets)
-        for shape_link_type, ip_at, mask, heads in self._shapes:
+        for shape_link_type, begin, ip_at, heads in self._shapes:
             if link_type != shape_link_type or captured < ip_at + _ORDINARY_LENGTH:
                 continue
-            head = heads.get(int.from_bytes(octets[:ip_at], "big") & mask)
-            if head is None:
+            network = heads.get(octets[begin:ip_at])
+            if network is None:
                 continue
             start, total, fragment, protocol, flow, seq, ack, data_offset, flags = _ordinary(
                 octets, ip_at
@@ -106,15 +106,10 @@ class Decoder:
                 or not captured >= at <= end <= length
             ):
                 continue
-            network, lengths = head
             if interface is not self._first:
                 network += self._name(interface)
-            for length_at, begin, unpack in lengths:
-                if begin + unpack(octets, length_at)[0] < end:
-                    break
-            else:
-                payload = octets[at:end]
-                return Segment(flow, seq, ack, flags, payload, end - at, number, time_ns, network)
+            payload = octets[at:end]
+            return Segment(flow, seq, ack, flags, payload, end - at, number, time_ns, network)
         return self._read(frame)
 
     def _read(self, frame: Frame) -> Segment | None:
@@ -166,17 +161,19 @@ class Decoder:
         self._take_sctp(sctp_packet(frame, headers))
 
     def _remember(self, link_type: int, headers: Headers) -> None:
-        """Remember the headers before an IPv4 header, for frames that begin in the same way."""
+        """Remember the headers before an IPv4 header, for frames that begin in the same way.
+
+        Not those of a tunnel: its headers have numbers that change from frame to frame.
+        """
         key, at, _ = headers.packets[-1]
-        if key != IPV4 or at > _LONGEST_HEAD or headers.is_guessed:
+        if (
+            key != IPV4
+            or headers.tunnel
+            or any(each.limits for each in headers.lengths if each.at < at)
+        ):
             return
-        bits = bytearray(b"\xff" * at)
-        for begin, count in headers.varying:
-            if begin < at:
-                bits[begin : begin + count] = bytes(count)
-        mask = int.from_bytes(bits[:at], "big")
-        head = int.from_bytes(headers.octets[:at], "big") & mask
-        shape = link_type, at, mask
+        begin = _ADDRESSES if 0 in headers.macs else 0
+        shape = link_type, begin, at
         heads = next((known[3] for known in self._shapes if known[:3] == shape), None)
         if heads is None:
             if len(self._shapes) >= _MOST_SHAPES:
@@ -185,9 +182,4 @@ class Decoder:
             self._shapes.append((*shape, heads))
         if len(heads) >= _MOST_HEADS:
             heads.clear()
-        lengths = (
-            (each.at, each.begin, each.field.unpack_from)
-            for each in headers.lengths
-            if each.at < at and each.limits
-        )
-        heads[head] = headers.network, tuple(lengths)
+        heads[headers.octets[begin:at]] = headers.network

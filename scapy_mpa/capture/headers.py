@@ -131,11 +131,7 @@ class Headers:
         self.sums: list[Sum] = []
         self.optional_sums: list[int] = []
         """Places of checksums (16 bits) that may be 0."""
-        self.varying: list[tuple[int, int]] = []
-        """Places and numbers of octets that do not affect how the frame is read."""
         self.fragment: Fragment | None = None
-        self.is_guessed = False
-        """Whether the kind of a header was found from its octets, not from the header before it."""
 
     def take(self, count: int, name: str) -> int:
         """Pass over ``count`` octets of a header; return where they begin.
@@ -161,10 +157,6 @@ class Headers:
         """
         self.end = end
         self.captured_end = min(self.captured_end, end)
-
-    def note_varying(self, *places: tuple[int, int]) -> None:
-        """Note octets that do not affect how the frame is read: where they begin, and how many."""
-        self.varying += places
 
     def refit(self, octets: bytearray, missing: int = 0) -> None:
         """Set the length fields and checksums of a frame that has these headers.

@@ -60,8 +60,6 @@ def _ipv4(headers: Headers) -> int:
     headers.add_packet(IPV4, at, octets[at + 12 : at + 20])
     headers.lengths.append(Length(at + 2, at))
     headers.sums.append(Sum(at + 10, at, at + length))
-    # Service; total length and identification; time to live; checksum.
-    headers.note_varying((at + 1, 5), (at + 8, 1), (at + 10, 2))
     if control & (_MORE | _OFFSET):
         headers.fragment = Fragment(
             octets[at + 4 : at + 6] + octets[at + 9 : at + 10] + octets[at + 12 : at + 20],
@@ -84,7 +82,6 @@ def _ipv6(headers: Headers) -> int:
     _limit(headers, at, payload and payload + _IPV6_LENGTH, "IPv6 header")
     headers.add_packet(IPV6, at, octets[at + 8 : at + _IPV6_LENGTH])
     headers.lengths.append(Length(at + 4, headers.at))
-    headers.note_varying((at + 1, 5), (at + 7, 1))
     return PROTOCOL | protocol
 
 
@@ -116,8 +113,7 @@ def _extension(headers: Headers) -> int:
 def _authentication(headers: Headers) -> int:
     """RFC 4302 2.2: its length is in units of 4 octets, less 2."""
     at = headers.take(8, "authentication header")
-    length = headers.octets[at + 1] * 4
-    headers.note_varying((headers.take(length, "authentication header"), length))
+    headers.take(headers.octets[at + 1] * 4, "authentication header")
     return PROTOCOL | headers.octets[at]
 
 

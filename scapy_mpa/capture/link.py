@@ -93,15 +93,12 @@ def _sized(headers: Headers, at: int) -> int:
         headers.lengths.append(
             Length(at, headers.at, LONGEST_802_3 & 0xFFFF, _LONG_LLC, limits=False)
         )
-        # The first octet distinguishes a length from an EtherType.
-        headers.note_varying((at + 1, 1))
     return key
 
 
 def _ethernet(headers: Headers) -> int:
     at = headers.take(14, LINK_HEADER)
     headers.macs.append(at)
-    headers.note_varying((at, 12))
     return _sized(headers, at + 12)
 
 
@@ -137,7 +134,6 @@ def _macsec(headers: Headers) -> int:
     control = headers.octets[at]
     if control & _MACSEC_CHANGED:
         raise NotFollowedError(ENCRYPTED.format("MACsec"))
-    headers.note_varying((at + 1, 5))
     headers.take(10 if control & _MACSEC_SCI else 2, LINK_HEADER)
     return ether_type(headers, headers.at - 2)
 
@@ -151,17 +147,15 @@ def _llc(headers: Headers) -> int:
     return ether_type(headers, at + 6) if octets[at : at + 6] in _SNAP else NO_IP
 
 
-def _ether_type_at(place: int, length: int, varying: int) -> Reader:
+def _ether_type_at(place: int, length: int) -> Reader:
     """Return a reader of a header with an EtherType.
 
     :param place: place of the EtherType in the header.
     :param length: octets of the header.
-    :param varying: octets at its beginning that do not affect how the frame is read.
     """
 
     def read(headers: Headers) -> int:
         at = headers.take(length, LINK_HEADER)
-        headers.note_varying((at, varying))
         return ether_type(headers, at + place)
 
     return read
@@ -173,7 +167,6 @@ def _linux_cooked_2(headers: Headers) -> int:
         # libpcap 1.10.5 puts a tag before the address.  No sender's address begins like that: it
         # would be a group address.
         headers.take(4, LINK_HEADER)
-    headers.note_varying((at + 4, 8), (at + 14, 6))
     return ether_type(headers, at)
 
 
@@ -217,10 +210,9 @@ def _nflog(headers: Headers) -> int:
         if kind & _TLV_TYPE == _NFLOG_PAYLOAD:
             headers.limit(at + length)
             headers.lengths.append(Length(at, at, field=_TLV_LENGTH[is_big]))
-            headers.note_varying((at, 2))
             return _NFLOG_FAMILIES[family]
         rest = length - 4 + -length % 4
-        headers.note_varying((headers.take(rest, LINK_HEADER), rest))
+        headers.take(rest, LINK_HEADER)
     raise headers.wrong(LINK_HEADER, "damaged")
 
 
@@ -228,13 +220,11 @@ def _erf(headers: Headers) -> int:
     """Endace's Extensible Record Format."""
     octets = headers.octets
     at = headers.take(16, LINK_HEADER)
-    headers.note_varying((at, 8), (at + 9, 7))
     kind = more = octets[at + 8]
     for _ in range(_MOST_EXTENSIONS):
         if not more & _ERF_MORE:
             break
         extension = headers.take(8, LINK_HEADER)
-        headers.note_varying((extension + 1, 7))
         more = octets[extension]
     else:
         raise NotFollowedError(TOO_MANY_HEADERS)
@@ -267,13 +257,13 @@ READERS: Final[dict[int, Reader]] = {
     LINK | 0: _loopback("little", "big"),
     LINK | 108: _loopback("big"),
     **{LINK | number: _raw_ip for number in RAW_IP},
-    LINK | 113: _ether_type_at(14, 16, varying=14),
+    LINK | 113: _ether_type_at(14, 16),
     LINK | 197: _erf,
     LINK | 228: next_is(IPV4),
     LINK | 229: next_is(IPV6),
     LINK | 239: _nflog,
     # RFC 4391 6, after a Global Route Header, or after zeros and a destination in its place.
-    LINK | 242: _ether_type_at(40, 44, varying=40),
+    LINK | 242: _ether_type_at(40, 44),
     LINK | 276: _linux_cooked_2,
     **{ETHER_TYPE | number: _tag for number in _TAGS},
     LLC: _llc,

@@ -55,11 +55,9 @@ _IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _MPLS_UPSTREAM, _PPPOE, *LIN
 def _mpls(headers: Headers) -> int:
     """RFC 3032 2.1: labels up to the bottom of the stack.  No field names the next header."""
     headers.enter("MPLS")
-    headers.is_guessed = True
     is_bottom = False
     while not is_bottom:
         at = headers.take(4, "MPLS label")
-        headers.note_varying((at + 3, 1))
         is_bottom = bool(headers.octets[at + 2] & 1)
     at = headers.at
     headers.take(4, "MPLS payload")
@@ -67,7 +65,6 @@ def _mpls(headers: Headers) -> int:
     version = octets[at] >> 4
     if version == 0 and not (_is_ethernet(octets, at) and not _is_ethernet(octets, at + 4)):
         # The control word of a pseudowire (RFC 4385 3), with a sequence number.
-        headers.note_varying((at + 2, 2))
         return ETHERNET_HEADER
     headers.at = at
     if version == 4 and _is_ipv4(octets, at):
@@ -96,7 +93,6 @@ def _pppoe(headers: Headers) -> int:
     headers.enter("PPPoE", headers.octets[at + 2 : at + 4])
     headers.limit(headers.at + uint16(headers.octets, at + 4))
     headers.lengths.append(Length(at + 4, headers.at))
-    headers.note_varying((at + 4, 2))
     return _ppp(headers)
 
 
@@ -121,12 +117,11 @@ def _gre(headers: Headers) -> int:
     if flags & _GRE_CHECKSUM:
         checksum_at = headers.take(4, "GRE header")
         headers.sums.append(Sum(checksum_at, at))
-        headers.note_varying((checksum_at, 2))
     if flags & _GRE_KEY:
         key_at = headers.take(4, "GRE header")
         key = octets[key_at : key_at + 4]
     if flags & _GRE_SEQUENCE:
-        headers.note_varying((headers.take(4, "GRE header"), 4))
+        headers.take(4, "GRE header")
     headers.enter("GRE", key)
     if number == _ERSPAN_TYPE_2:
         return _erspan_1_or_2(headers, has_header=bool(flags & _GRE_SEQUENCE))
@@ -146,8 +141,7 @@ def _erspan_1_or_2(headers: Headers, *, has_header: bool) -> int:
     """draft-foschiano-erspan 4.1, 4.2: type I has neither sequence number nor header."""
     headers.enter("ERSPAN")
     if has_header:
-        at = headers.take(8, "ERSPAN header")
-        headers.note_varying((at, 8))
+        headers.take(8, "ERSPAN header")
     return ETHERNET_HEADER
 
 
@@ -155,11 +149,9 @@ def _erspan_3(headers: Headers) -> int:
     """draft-foschiano-erspan 4.3: O announces a platform's header, FT is the type of the frame."""
     headers.enter("ERSPAN")
     at = headers.take(12, "ERSPAN header")
-    headers.note_varying((at, 10), (at + 10, 1))
     kind = headers.octets[at + 10] >> 2 & 0x1F
     if headers.octets[at + 11] & 1:
-        at = headers.take(8, "ERSPAN header")
-        headers.note_varying((at, 8))
+        headers.take(8, "ERSPAN header")
     return RAW_IP_HEADER if kind == 2 else ETHERNET_HEADER
 
 
@@ -174,11 +166,9 @@ def _udp(headers: Headers) -> int:
         headers.limit(at + length)
     headers.lengths.append(Length(at + 4, at))
     headers.optional_sums.append(at + 6)
-    headers.note_varying((at + 4, 4))
     if source == _SCTP_PORT != target:
         # Answers come from that port.
         return UDP_PORT | source
-    headers.note_varying((at, 2))
     return UDP_PORT | target
 
 
@@ -199,9 +189,7 @@ def _geneve(headers: Headers) -> int:
         raise NotFollowedError(NOT_TCP)
     headers.enter("GENEVE", octets[at + 4 : at + 7])
     key = ether_type(headers, at + 2)
-    options = (octets[at] & 0x3F) * 4
-    headers.take(options, "GENEVE header")
-    headers.note_varying((at + 8, options))
+    headers.take((octets[at] & 0x3F) * 4, "GENEVE header")
     return key
 
 

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from scapy_mpa.capture import Decoder, decoder
-from scapy_mpa.capture.layers import read_headers
+from scapy_mpa.capture import Decoder
 from scapy_mpa.stream.segment import Segment
-from tests.capture import build, links
+from tests.capture import build
 from tests.capture.build import ethernet, ipv4, ipv6, tcp
-from tests.capture.links import V4
 from tests.capture.reading import check
 from tests.capture.test_ip import SEGMENT4, decode
 from tests.capture.test_link import FOLLOWED, frame_of
@@ -66,27 +63,3 @@ def test_each_bit(name: str) -> None:
             changed[at] ^= 1 << bit
             check(remembering, frame_of(link_type, octets))
             check(remembering, frame_of(link_type, bytes(changed) + bytes(9)))
-
-
-DIFFERENT: dict[str, Callable[[int], tuple[int, bytes]]] = {
-    "NFLOG": lambda number: (239, links.nflog(V4, first=links.nflog_first(second=number))),
-    "NFLOG, length": lambda number: (239, links.nflog(ipv4(tcp(bytes(number))))),
-    "ERF": lambda number: (197, links.erf(22, V4 + bytes(number), time=number)),
-    "InfiniBand": lambda number: (242, links.ip_over_infiniband(V4, head=bytes([number] * 40))),
-}
-
-
-@pytest.mark.parametrize("name", DIFFERENT)
-def test_headers_are_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fields that change from frame to frame are not remembered, so headers are read once."""
-    read = []
-
-    def reading(*arguments: Any) -> Any:
-        read.append(arguments)
-        return read_headers(*arguments)
-
-    monkeypatch.setattr(decoder, "read_headers", reading)
-    remembering = Decoder()
-    for number in range(1, 40):
-        assert remembering.segment(frame_of(*DIFFERENT[name](number))) is not None
-    assert len(read) == 1
