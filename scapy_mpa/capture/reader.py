@@ -7,7 +7,6 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from io import TextIOBase
 from typing import BinaryIO, Final
 
 from scapy_mpa.capture.damage import DamagedError, NoCaptureError
@@ -147,12 +146,10 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO, may_read: MayRead = at
     :param path: a file name, ``-`` for standard input, or a file open for binary reading, at the
         beginning of the capture. It is read forward only, so a pipe is possible.
     :param may_read: called with the file before each read, and may wait; False ends the capture.
-    :raises TypeError: ``path`` is neither a name nor a file open for binary reading.
     :raises CaptureError: there is no such file, it cannot be read, or it is not a capture of a
         supported version. The message is one line: the file, the fault, and the advice.
     """
     if not isinstance(path, str | os.PathLike):
-        _check_file(path)
         name = getattr(path, "name", None)
         return Capture(path, name if isinstance(name, str) else "capture", may_read=may_read)
     name = os.fsdecode(path)
@@ -178,22 +175,6 @@ def is_capture(name: str) -> bool:
             return True
     except CaptureError as error:
         return not isinstance(error.__cause__, NoCaptureError)
-
-
-def _check_file(file: object) -> None:
-    """Check that an object is a file open for binary reading.
-
-    :raises TypeError: it is not.
-    """
-    if not callable(getattr(file, "read", None)):
-        raise TypeError(
-            f"the name of a capture, or an open file, is wanted, not {type(file).__name__}"
-        )
-    if isinstance(file, TextIOBase):
-        raise TypeError(
-            "the file is open as text, and a capture is octets: give its name, or open it with "
-            'mode "rb"'
-        )
 
 
 def _open(name: str) -> BinaryIO:

@@ -72,7 +72,7 @@ class Source:
             self.window = b""
 
     def _read_chunks(self, file: BinaryIO, may_read: MayRead) -> Iterator[bytes]:
-        read: Callable[[int], object] = getattr(file, "read1", file.read)
+        read: Callable[[int], bytes | None] = getattr(file, "read1", file.read)
         while may_read(file):
             try:
                 chunk = read(_CHUNK)
@@ -88,10 +88,6 @@ class Source:
             if chunk is None:
                 # To end here would lose later octets without a message.
                 raise self._failed("it would have to be waited for", "open it in blocking mode")
-            if not isinstance(chunk, bytes):
-                raise TypeError(
-                    f"reading the file gives {type(chunk).__name__}, and a capture is octets"
-                )
             if not chunk:
                 return
             self.octets_read += len(chunk)

@@ -226,24 +226,6 @@ class FileGiving:
         return self.what
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        (None, "the name of a capture, or an open file, is wanted, not NoneType"),
-        (5, "is wanted, not int"),
-        (b"name", "is wanted, not bytes"),
-        (io.StringIO(), 'open as text, and a capture is octets: .* open it with mode "rb"'),
-        (io.StringIO("abc"), "open as text"),
-        (FileGiving("abc"), "reading the file gives str, and a capture is octets"),
-        (FileGiving(5), "reading the file gives int"),
-    ],
-)
-def test_objects_that_are_no_file(file: Any, text: str) -> None:
-    """The message for other objects names what was given."""
-    with pytest.raises(TypeError, match=text):
-        open_capture(file)
-
-
 def test_unreadable_files(tmp_path: Path) -> None:
     """Closed files, files open for writing, and files that have no octets yet."""
     closed = io.BytesIO(FILE)
