@@ -220,8 +220,8 @@ def test_messages_that_were_never_sent() -> None:
     ]
     found = delivered(ulpdus)
     assert skipped(found) == [(0, 1, 2), (0, 5, 4), (2, 1, 1)]
-    # No octets are missing, so the report does not wait.
-    assert [each.opcode for each in found][:2] == [None, SEND]
+    # No octets are missing, so the report comes with the message that shows them.
+    assert [each.opcode for each in found][:2] == [SEND, None]
     missing = next(each for each in found if each.opcode is None)
     assert (missing.captured_length, missing.fpdus, missing.complete) == (0, 0, False)
     assert missing.missing == ((0, None),)

@@ -38,8 +38,6 @@ class DDPMessage:
     """True if messages with higher MSNs were seen before."""
     repeats: bool = False
     """True if a message with the same QN and MSN was complete before."""
-    holes: int = 0
-    """Holes of the direction when the message before it on its queue began."""
     completed_by: Origin = field(init=False)
     """The segment captured last, wherever it lies in the stream."""
     segments: int = 0

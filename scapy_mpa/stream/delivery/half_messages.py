@@ -158,7 +158,6 @@ class HalfMessages:
             self._note_hole()
 
     def _note_hole(self) -> None:
-        self._untagged.holes += 1
         self.requests.is_whole = False
 
     def flush(self) -> None:

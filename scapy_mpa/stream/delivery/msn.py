@@ -40,9 +40,6 @@ class MSNSequence:
     """The Queue Number."""
     next: int | None
     """The number of the next MSN; None if the beginning was not captured."""
-    holes: int
-    """Holes of the direction when the newest message began.  At first 0, or -1 if the beginning
-    was not captured: then messages before the first one may be missing."""
     newest: DDPMessage | None = None
     """The message with the highest MSN, while it is open."""
     skipped: list[Skipped] = field(default_factory=list)

@@ -49,8 +49,6 @@ class UntaggedMessages:
     """The number of the first MSN on a queue; None if the beginning was not captured."""
     _queues: dict[int, MSNSequence] = field(default_factory=dict)
     """The queues that had messages."""
-    holes: int = 0
-    """Holes that the direction has had so far."""
     _held_by_messages: int = 0
 
     @property
@@ -90,10 +88,10 @@ class UntaggedMessages:
 
     @property
     def next_send(self) -> int:
-        """The MSN of the next Send; -1 if a hole or an unknown beginning makes it uncertain."""
+        """The MSN of the next Send; -1 if it is not known."""
         sends = self._queues.get(QueueNumber.SEND)
-        number, holes = (self._first, 0) if sends is None else (sends.next, sends.holes)
-        return -1 if number is None or holes != self.holes else number & SEQUENCE_MASK
+        number = self._first if sends is None else sends.next
+        return -1 if number is None else number & SEQUENCE_MASK
 
     def note_sends(self, count: int) -> None:
         """Note whole Sends with the next MSNs."""
@@ -122,25 +120,20 @@ class UntaggedMessages:
         """Begin a message, and note its MSN on its queue."""
         qn, msn, _ = _key_of(segment)
         sequence = self._sequence(qn)
-        holes = self.holes
         if sequence is not None:
             number = sequence.place(msn)
             if sequence.is_late(number):
                 repeats = sequence.comes_again(number)
                 self._settle_skipped()
                 return DDPMessage(segment, is_late=True, repeats=repeats)
-            holes = sequence.holes
-            is_lossless = holes == self.holes
-            before = sequence.newest
-            if before is not None and before.holes != self.holes:
-                # The next message begins, so the octets that this one lacks lie in a hole.
+            if sequence.newest is not None:
+                # The next message begins, so this one is over (RFC 5041 5.3).
                 self._due = self._due or {}
-                self._due[_key_of(before.first)] = segment.start
-            sequence.holes = self.holes
+                self._due[_key_of(sequence.newest.first)] = segment.start
             skipped = sequence.note(number, segment.start, segment.origin)
             if skipped is not None:
-                self._note_skipped(sequence, skipped, is_lossless=is_lossless)
-        message = DDPMessage(segment, holes=holes)
+                self._note_skipped(sequence, skipped)
+        message = DDPMessage(segment)
         if sequence is not None:
             sequence.newest = message
         if qn == QueueNumber.READ_REQUEST:
@@ -151,8 +144,7 @@ class UntaggedMessages:
         """Return the MSNs of a queue, None for an invalid Queue Number."""
         sequence = self._queues.get(qn)
         if sequence is None and qn in UNTAGGED_QUEUES:
-            holes = -1 if self._first is None else 0
-            sequence = self._queues[qn] = MSNSequence(qn, self._first, holes)
+            sequence = self._queues[qn] = MSNSequence(qn, self._first)
         return sequence
 
     def _note_request(self, message: DDPMessage) -> None:
@@ -173,18 +165,12 @@ class UntaggedMessages:
         elif request.is_known:
             self._requests.add_late(request)
 
-    def _note_skipped(self, sequence: MSNSequence, skipped: Skipped, *, is_lossless: bool) -> None:
-        """Note MSNs without a captured segment.
-
-        :param is_lossless: no octets are missing, so the sender has skipped these MSNs.
-        """
-        if is_lossless:
-            sequence.settle(skipped)
-            self._report_skipped(skipped)
-            return
+    def _note_skipped(self, sequence: MSNSequence, skipped: Skipped) -> None:
+        """Note MSNs without a captured segment."""
         sequence.skipped.append(skipped)
         self._settle_skipped()
-        if skipped.qn == QueueNumber.READ_REQUEST:
+        # If no octets are missing, the sender has skipped these MSNs.
+        if skipped.qn == QueueNumber.READ_REQUEST and not self._requests.is_whole:
             if skipped.end - skipped.first > OUTSTANDING_REQUESTS:
                 self._requests.give_up()
                 return
