@@ -30,7 +30,7 @@ def mixed(octets: bytes, sendings: Sequence[Sending], rng: random.Random) -> lis
         sendings = impair.lose_and_retransmit(sendings, rng, 0.1, seen=seen)
     sendings = impair.duplicate(impair.reorder(sendings, rng, 0.1), rng, 0.1)
     sendings = impair.overlap(sendings, octets, rng, 0.1)
-    return impair.keepalive(sendings, octets, rng, 0.05)
+    return impair.keepalive(sendings, rng, 0.05)
 
 
 IMPAIRED: dict[str, Impair] = {

@@ -105,7 +105,7 @@ HARM: dict[str, Harm] = {
     ),
     "order": lambda sent, half, rng: impair.reorder(sent, rng, rng.choice((0.1, 0.6)), 6),
     "copies": lambda sent, half, rng: impair.duplicate(sent, rng, 0.1, 30),
-    "probes": lambda sent, half, rng: impair.keepalive(sent, half.octets, rng, 0.1, garbage=True),
+    "probes": lambda sent, half, rng: impair.keepalive(sent, rng, 0.1, garbage=True),
     "missed": lambda sent, half, rng: impair.miss(sent, rng, 0.05),
     "elsewhere": lambda sent, half, rng: impair.overlap(sent, half.octets, rng, 0.1),
     "differing": lambda sent, half, rng: impair.overlap(

@@ -272,7 +272,7 @@ def _sendings(
     elif dimensions.copies == "keepalive":
         # A probe with a wrong octet would fill a hole of the capture.
         garbage = not dimensions.missing and dimensions.loss == "none"
-        sendings = impair.keepalive(sendings, octets, rng, 0.15, garbage=garbage)
+        sendings = impair.keepalive(sendings, rng, 0.15, garbage=garbage)
     return sendings
 
 

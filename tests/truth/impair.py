@@ -215,21 +215,18 @@ def overlap(
 
 
 def keepalive(
-    sendings: Sequence[Sending],
-    octets: bytes,
-    rng: random.Random,
-    rate: float,
-    garbage: bool = False,
+    sendings: Sequence[Sending], rng: random.Random, rate: float, garbage: bool = False
 ) -> list[Sending]:
     """Keepalive probes: the newest octet again (RFC 9293 3.8.4); garbage: another value."""
     result = []
-    newest = 0
+    newest, octet = 0, 0
     for sending in sendings:
         result.append(sending)
-        newest = max(newest, sending.offset + len(sending.payload))
+        end = sending.offset + len(sending.payload)
+        if end > newest:
+            newest, octet = end, sending.payload[-1]
         if rng.random() < rate:
-            octet = octets[newest - 1] ^ (0xFF if garbage else 0)
-            result.append(Sending(newest - 1, bytes([octet])))
+            result.append(Sending(newest - 1, bytes([octet ^ (0xFF if garbage else 0)])))
     return result
 
 
