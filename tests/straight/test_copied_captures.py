@@ -29,8 +29,9 @@ WHOLE = 1 << 30
 """A block that no capture fills."""
 
 SIZES = st.one_of(st.integers(1, 300), st.just(WHOLE))
-FAR = st.integers(1 << 25, (1 << 32) - (1 << 25))
-"""Distances of initial sequence numbers.  If they are nearer, segments may be copies."""
+FAR = st.integers((1 << 30) + (1 << 20), (1 << 32) - (1 << 30) - (1 << 20))
+"""Distances of initial sequence numbers.  If they are nearer, copies may belong to either
+connection."""
 CLOSES = st.sampled_from(("fin", "rst", None))
 CLOCKS = st.sampled_from((0, 1_000, SECOND, 20 * SECOND, -100 * SECOND))
 """Differences of clocks.  Half a minute after the end, a SYN begins a new connection."""
