@@ -291,8 +291,8 @@ WRONG = {
 TOO_MUCH = {
     "mss 1\ninitiator send 2000000": "f:2: more than 2097152 FPDUs or segments in one scenario",
     "mulpdu 70\ninitiator send 268435456": "f:2: more than 2097152 FPDUs or segments in one ",
-    "mss 1\nrepeat 262144 close": "f:2: more than 2097152 FPDUs or segments in one scenario; say "
-    "less, or have larger ones (mss, mulpdu)",
+    "mss 1\nrepeat 262144 close": "f:2: more than 2097152 FPDUs or segments in one scenario; send "
+    "less, or make them larger (mss, mulpdu)",
 }
 
 

@@ -453,13 +453,18 @@ def errors(
     return found
 
 
+OTHER_CLAUSES = {"rtr-frame-proposal-2007/2/before-reply": "RFC 5044 7.1.2"}
+"""The clause by which octets are reported that break another one, too."""
+
+
 def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
     """True if an error has the expected code, Terminate or clause."""
     expectation = mutation.expectation
     if error["code"] is not None and not mutation.is_overheard:
         return error["code"] in expectation.codes
     terminates = [f"{layer}/{etype}/0x{code:02x}" for layer, etype, code in expectation.terminates]
-    clauses = [f"({mutation.clause}{more}" for more in (")", " rule ", " rules ")]
+    clause = OTHER_CLAUSES.get(mutation.name, mutation.clause)
+    clauses = [f"({clause}{more}" for more in (")", " rule ", " rules ")]
     return any(each in error["text"] for each in clauses) or any(
         each in error["text"] for each in terminates
     )
