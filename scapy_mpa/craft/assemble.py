@@ -18,7 +18,6 @@ from scapy_mpa.wire.fpdu import (
     MARKER_LENGTH,
     Layout,
     fpdu_layout,
-    has_fpduptr,
     insert_markers,
     marker_octets,
     marker_places,
@@ -39,8 +38,6 @@ class FPDUFormat(NamedTuple):
     """Takes ULPDU_Length; returns the octets of pad."""
     marker: Callable[[int, int], bytes] = marker_octets
     """Takes the offsets of a Marker and of ULPDU_Length; returns the octets of the Marker."""
-    fpduptr: Callable[[bytes], tuple[int]] = Struct(">2xH").unpack
-    """Takes a Marker; returns its FPDUPTR."""
     crc_length: int = CRC_LENGTH
     """Octets of the CRC field."""
 
@@ -48,30 +45,8 @@ class FPDUFormat(NamedTuple):
 STANDARD: Final = FPDUFormat()
 """RFC 5044 4."""
 SOFTUIWARP: Final = FPDUFormat(pad_length=softuiwarp.pad_length)
-OSC: Final = FPDUFormat(
-    partial(osc.fpdu_layout, crc=True),
-    marker=osc.marker_octets,
-    fpduptr=Struct("<2xH").unpack,
-)
+OSC: Final = FPDUFormat(partial(osc.fpdu_layout, crc=True), marker=osc.marker_octets)
 OSC_WITHOUT_CRCS: Final = OSC._replace(layout=partial(osc.fpdu_layout, crc=False), crc_length=0)
-
-
-class Assembled(NamedTuple):
-    """The octets of an FPDU, and its parts."""
-
-    octets: bytes
-    header: int
-    """Offset of ULPDU_Length: 4 after a leading Marker, else 0."""
-    markers: int
-    """The number of its Markers."""
-    ulpdu: bytes
-    """The ULPDU as a receiver reads it, if ``is_regular``."""
-    crc: bool | None
-    """Whether the CRC field is right; None if CRCs are off."""
-    is_regular: bool
-    """Whether its start, its end and its Markers are where its ULPDU_Length says."""
-    agrees: bool
-    """Whether its Markers point to its ULPDU_Length field."""
 
 
 def assemble(
@@ -80,7 +55,7 @@ def assemble(
     *,
     crc: bool,
     form: FPDUFormat = STANDARD,
-) -> Assembled:
+) -> bytes:
     """Return the octets of an FPDU; any of its fields may be wrong.
 
     :param phase: offset of its first octet in the Full Operation Phase modulo 512, or None without
@@ -100,8 +75,7 @@ def assemble(
     if places is None:
         places = () if phase is None else marker_places(len(body) + form.crc_length, phase)
     header = MARKER_LENGTH if places and places[0] == 0 else 0
-    conforming = [form.marker(at, header) for at in places]
-    markers = conforming[:]
+    markers = [form.marker(at, header) for at in places]
     for index, octets in (overrides.markers or {}).items():
         if not 0 <= index < len(places) or len(octets) != MARKER_LENGTH:
             raise LocalProtocolError(
@@ -116,34 +90,4 @@ def assemble(
     if overrides.crc is not None:
         given = overrides.crc(right) if callable(overrides.crc) else overrides.crc
         field = as_octets("a CRC", given)
-    octets = insert_markers(body + field, places, markers)
-    return Assembled(
-        octets,
-        header,
-        len(places),
-        (ulpdu + pad)[:length],
-        field == right if crc else None,
-        _is_regular(octets, length, field, places, phase, form),
-        all(map(partial(_have_same_fpduptr, form), markers, conforming)),
-    )
-
-
-def _have_same_fpduptr(form: FPDUFormat, marker: bytes, conforming: bytes) -> bool:
-    """Return whether two Markers are the same to a receiver (RFC 5044 4.2)."""
-    return has_fpduptr(form.fpduptr(marker)[0], form.fpduptr(conforming)[0])
-
-
-def _is_regular(
-    octets: bytes,
-    length: int,
-    field: bytes,
-    places: tuple[int, ...],
-    phase: int | None,
-    form: FPDUFormat,
-) -> bool:
-    """Return whether a receiver finds all parts of an FPDU where they are."""
-    if (phase or 0) & 3 or len(field) != form.crc_length:
-        return False
-    layout = form.layout(length, phase)
-    pad = form.pad_length(length)
-    return layout.length - layout.pad + pad == len(octets) and layout.markers == places
+    return insert_markers(body + field, places, markers)

@@ -11,15 +11,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import RST, SYN
-
-Fate: TypeAlias = Literal["whole", "altered", "part", "missing"]
-"""All octets of an item were captured as sent; all were captured, but some differ in the first
-copy; only some were captured; none were."""
 
 _WORD: Final = 0xFFFFFFFF
 
@@ -29,7 +25,8 @@ class Captured:
     """An item of a script, and how much of it a list of segments holds."""
 
     placed: Placed
-    fate: Fate
+    is_whole: bool
+    """Whether all its octets were captured as sent."""
     frames: tuple[int, ...]
     """The numbers, from 1, of the segments with its octets, in the order of the stream."""
 
@@ -64,8 +61,7 @@ def captured_streams(
     :param isns: initial sequence numbers of Initiator and Responder.
     """
     streams = CapturedStream(isns[0]), CapturedStream(isns[1])
-    begin = first_followed(segments)
-    for frame, segment in enumerate(segments[begin:], begin + 1):
+    for frame, segment in enumerate(segments, 1):
         streams[segment.side].take(segment, frame)
     return streams
 
@@ -86,18 +82,13 @@ class CapturedStream:
     def __init__(self, isn: int) -> None:
         self._isn = isn
         self._items: list[_Piece] = []
-        self.syn_at: int | None = None
-        """The frame of the first SYN, None if none was captured."""
 
     def take(self, segment: Segment, frame: int) -> None:
         """Take a segment of this direction."""
         if segment.flags & RST:
             # Its octets are a remark, not part of the stream (RFC 9293 3.5.3).
             return
-        is_syn = bool(segment.flags & SYN)
-        if is_syn and self.syn_at is None:
-            self.syn_at = frame
-        offset = segment.seq + is_syn - self._isn - 1 & _WORD
+        offset = segment.seq + bool(segment.flags & SYN) - self._isn - 1 & _WORD
         # An octet before the stream has a negative offset.
         start = offset - (1 << 32 if offset >> 31 else 0)
         self._add(start, segment.octets[: segment.captured], frame)
@@ -122,24 +113,15 @@ class CapturedStream:
     def captured(self, placed: Placed) -> Captured:
         """Return how much of an item was captured."""
         start, end = placed.start, placed.end
-        captured = 0
+        octets: list[bytes] = []
         frames: list[int] = []
-        is_altered = False
         first = max(0, bisect_right(self._items, start, key=_start) - 1)
         for index in range(first, len(self._items)):
             piece = self._items[index]
             if piece.start >= end:
                 break
             low, high = max(start, piece.start), min(end, piece.end)
-            if low >= high:
-                continue
-            captured += high - low
-            frames.append(piece.frame)
-            sent = placed.octets[low - start : high - start]
-            is_altered |= piece.octets[low - piece.start : high - piece.start] != sent
-        fate: Fate = "missing"
-        if captured == end - start:
-            fate = "altered" if is_altered else "whole"
-        elif captured:
-            fate = "part"
-        return Captured(placed, fate, tuple(dict.fromkeys(frames)))
+            if low < high:
+                octets.append(piece.octets[low - piece.start : high - piece.start])
+                frames.append(piece.frame)
+        return Captured(placed, b"".join(octets) == placed.octets, tuple(dict.fromkeys(frames)))

@@ -423,8 +423,8 @@ class Conversation:
     ) -> list[Record]:
         """Return the records that a perfect dissector must report (``docs/records.md``).
 
-        If segments were lost, copied, reordered or cut, keys and records that cannot be known are
-        left out: see :mod:`scapy_mpa.craft.truth`, and for SCTP :mod:`scapy_mpa.craft.sctp.truth`.
+        If an item of the script is wrong, or segments were lost, copied, reordered or cut, there
+        are only records of what conforms and was captured whole: see :mod:`scapy_mpa.craft.truth`.
 
         :param segments: the captured segments, in this order; None: :meth:`segments`.
         :param messages: with ``message`` records.
@@ -443,10 +443,10 @@ class Conversation:
         clock = Clock(given[0].time_ns if begin_ns is None else begin_ns)
         for frame, segment in zip(numbers, given, strict=True):
             clock.note(frame, segment.time_ns)
-        is_impaired = _untimed(given) != _untimed(own)
+        is_exact = _untimed(given) == _untimed(own)
         setting = Setting(
             *(self.options, ends, self.isns, connection, given, numbers, clock),
-            *(is_impaired, messages, payload),
+            *(is_exact, messages, payload),
         )
         return self._truth_of(sent, setting)
 

@@ -8,7 +8,7 @@ begins.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from scapy_mpa.craft.assemble import (
     IDLE_CRC,
@@ -16,13 +16,12 @@ from scapy_mpa.craft.assemble import (
     OSC_WITHOUT_CRCS,
     SOFTUIWARP,
     STANDARD,
-    Assembled,
     FPDUFormat,
     assemble,
 )
 from scapy_mpa.craft.enhanced import enhanced_octets
 from scapy_mpa.craft.given import number
-from scapy_mpa.craft.ift_assemble import AssembledFrame, assemble_frame
+from scapy_mpa.craft.ift_assemble import assemble_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.script import (
     FPDUItem,
@@ -35,13 +34,10 @@ from scapy_mpa.craft.script import (
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, Layout, build_fpdu
 from scapy_mpa.wire.ift_indication import build_indication
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_startup
-
-Detail: TypeAlias = Assembled | AssembledFrame | StartupFrame | None
-"""The parts of an item: of an FPDU, a frame, a startup frame or another item."""
 
 
 class Placed(NamedTuple):
@@ -56,7 +52,7 @@ class Placed(NamedTuple):
     """Its octets in the TCP stream."""
     offset: int | None = None
     """Offset of its first octet in the Full Operation Phase, or after the adaption indication; None
-    before."""
+    in streaming mode."""
     phase: int | None = None
     """Of an FPDU: the count of its first octet modulo 512, as Markers are counted; None without
     Markers."""
@@ -79,6 +75,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     # In osc, the count for Markers skips CRC fields.
     skips = CRC_LENGTH if options.dialect is Dialect.OSC and options.has_crcs else 0
     skipped = [0, 0]
+    is_rejected = False
     for index, item in enumerate(script):
         side = getattr(item, "side", INITIATOR)
         offset = phase = None
@@ -93,15 +90,16 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 octets = _octets_of(item, phase, options)
                 skipped[side] += skips
             elif isinstance(item, StartupItem):
-                octets = build_startup(_startup_frame(item, options), key=item.key)
+                octets = build_startup(startup_frame(item, options), key=item.key)
+                is_rejected = item.rejected
             elif isinstance(item, FrameItem):
                 offset = start - (origin or 0)
-                octets = assemble_frame(item, options.announced).octets
+                octets = assemble_frame(item, options.announced)
             elif isinstance(item, IndicationItem):
                 octets = build_indication(item.indication)
             elif isinstance(item, OctetsItem):
                 octets = item.octets
-                offset = None if origin is None else start - origin
+                offset = None if origin is None or is_rejected else start - origin
             elif not isinstance(item, Item):
                 raise LocalProtocolError("TCP has no such item")
         except LocalProtocolError as error:
@@ -116,14 +114,9 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     return placed
 
 
-def detail_of(placed: Placed, options: Options) -> Detail:
-    """Return the parts of an FPDU, a frame or a startup frame; None: it is another item."""
-    item = placed.item
-    if isinstance(item, FPDUItem):
-        return _assemble(item, placed.phase, options)
-    if isinstance(item, FrameItem):
-        return assemble_frame(item, options.announced)
-    return _startup_frame(item, options) if isinstance(item, StartupItem) else None
+def layout_of(item: FPDUItem, phase: int | None, options: Options) -> Layout:
+    """Return where the parts of an FPDU are that overrides nothing, without its pad."""
+    return format_of(phase, options).layout(len(item.ulpdu), phase)
 
 
 def format_of(phase: int | None, options: Options) -> FPDUFormat:
@@ -140,14 +133,10 @@ def _octets_of(item: FPDUItem, phase: int | None, options: Options) -> bytes:
     is_off_grid = (phase or 0) & 3
     if item.overrides is None and not is_off_grid and format_of(phase, options) is STANDARD:
         return build_fpdu(item.ulpdu, phase, crc=None if options.has_crcs else IDLE_CRC)
-    return _assemble(item, phase, options).octets
-
-
-def _assemble(item: FPDUItem, phase: int | None, options: Options) -> Assembled:
     return assemble(item, phase, crc=options.has_crcs, form=format_of(phase, options))
 
 
-def _startup_frame(item: StartupItem, options: Options) -> StartupFrame:
+def startup_frame(item: StartupItem, options: Options) -> StartupFrame:
     """Return a startup frame with its computed fields.
 
     :raises LocalProtocolError: a number does not fit its field.

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ``connection`` record of a conversation, and the keys that may be unknown."""
+"""The ``connection`` record of a conversation, if nothing is wrong or missing."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from scapy_mpa.craft.assemble import Assembled
-from scapy_mpa.craft.captured import Captured
+from scapy_mpa.craft.layout import startup_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.truth_setting import Found, Setting, ending, event_head, side_of
+from scapy_mpa.craft.script import FPDUItem, StartupItem
+from scapy_mpa.craft.segment import Segment
+from scapy_mpa.craft.truth_found import Found
+from scapy_mpa.craft.truth_setting import Setting, event_head
 from scapy_mpa.records.record import TIMING_KEYS, Record
 from scapy_mpa.stream.events import (
     Closer,
@@ -31,29 +33,20 @@ from scapy_mpa.wire.rdmap import requests_opened
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 from scapy_mpa.wire.terminate import is_terminate
 
-NEGOTIATED: Final = frozenset({"markers", "crc"})
-"""The keys that startup frames agree on."""
-UNTIMED: Final = frozenset(
-    {"frame", "time", "timestamp", "end", "out_of_order", "retransmitted", "farthest_ahead"}
-)
-"""The keys that depend on the order and time of segments."""
-_INDICATED: Final = frozenset({"rtr", "kept", "broken"})
-AGREED: Final = _INDICATED | {"peer_to_peer", "ird", "ord", "rtr_agreed"}
-"""The keys that enhanced data agree on, and whether both sides kept to that."""
-COUNTED: Final = frozenset({"fpdus", "crc_bad", "errors", "gaps"}) | {
-    *("out_of_order", "retransmitted", "farthest_ahead")
-}
-"""The keys that depend on which FPDUs are found, and when."""
+_ENDINGS: Final[tuple[Ending, ...]] = ("capture ended", "half closed", "closed")
 
 
-def half_summary(
-    markers: bool | None,
-    fpdus: int,
-    octets: int,
-    crc_bad: int = 0,
-) -> HalfSummary:
-    """Return the summary of a direction without missing, repeated or reordered octets."""
-    return HalfSummary(markers, fpdus, octets, crc_bad, 0, 0, 0, 0)
+def ending(segments: Iterable[Segment]) -> Ending:
+    """Return how a connection ends: the key ``ended`` of its record."""
+    ends = {each.side for each in segments if each.flags & FIN}
+    if len(ends) < 2 and any(each.flags & RST for each in segments):
+        return "reset"
+    return _ENDINGS[len(ends)]
+
+
+def half_summary(markers: bool | None, fpdus: int, octets: int) -> HalfSummary:
+    """Return the summary of a direction in which nothing is wrong, missing or repeated."""
+    return HalfSummary(markers, fpdus, octets, 0, 0, 0, 0, 0)
 
 
 def connection_record(
@@ -84,46 +77,36 @@ def connection_record(
     return record
 
 
-def connection_of(
-    found: list[Found],
-    pieces: Iterable[Captured],
-    setting: Setting,
-    errors: int,
-) -> Record:
-    """Return the record of an MPA connection without missing octets.
+def connection_of(found: Sequence[Found], setting: Setting) -> Record:
+    """Return the record of an MPA connection.
 
-    :param found: its startup frames and FPDUs.
-    :param pieces: all items with octets.
-    :param errors: how many ``error`` records there are.
+    :param found: all items with octets.
     """
+    options = setting.options
     seen = [
-        (each.detail, max(setting.frames(each.frames)))
+        (startup_frame(each.placed.item, options), max(setting.frames(each.frames)))
         for each in found
-        if each.is_startup and isinstance(each.detail, StartupFrame)
+        if isinstance(each.placed.item, StartupItem)
     ]
     startups = [startup for startup, _ in seen]
     exchanged = [each for each in seen if each[0].kind is not StartupKind.RTR]
     last, frame = exchanged[-1] if exchanged else (None, None)
     rejected = frame if last is not None and last.rejected else None
-    options = setting.options
     # Only the Rtr Frame shows the dialect with Rtr Frames.
     dialect = dialect_in_force(startups[-1], options.dialect) if startups else None
     offers = [Offer(each.revision, each.markers, each.crc) for each, _ in exchanged[-2:]]
     is_reply = last is not None and last.kind is StartupKind.REPLY
     is_answered = is_reply and len(offers) == 2 and dialect is not Dialect.OSC
-    fpdus = [each for each in found if isinstance(each.detail, Assembled)]
+    fpdus = [each.placed.item for each in found if isinstance(each.placed.item, FPDUItem)]
     is_full = fpdus or (is_reply and last is not None and not last.rejected)
-    octets = Counter[int]()
-    for each in pieces:
-        octets[side_of(each.placed)] += len(each.placed.octets)
+    octets = sent_octets(found)
     halves = tuple(
         half_summary(
             options.has_markers(side) if is_full else None,
             sum(each.side == side for each in fpdus),
             octets[side],
-            sum(each.side == side and each.is_bad for each in fpdus),
         )
-        for side in (0, 1)
+        for side in (INITIATOR, RESPONDER)
     )
     by = INITIATOR if startups else None
     record = connection_record(
@@ -134,32 +117,31 @@ def connection_of(
         revision=None if last is None else last.revision,
         crc=options.has_crcs if startups else None,
         halves=halves,
-        errors=errors,
         rnics=kinds_of(*offers) if is_answered else None,
         negotiated=_negotiated(fpdus, [each for each, _ in exchanged], dialect),
     )
-    if any(
-        isinstance(each.detail, Assembled) and is_terminate(each.detail.ulpdu) for each in fpdus
-    ):
+    if any(is_terminate(each.ulpdu) for each in fpdus):
         # A dissector must find out which FPDU the Terminate is about.
         del record["end"]
     return record
 
 
-def _unanswered(fpdus: list[Found]) -> tuple[int | None, int | None]:
-    """Return how many Requests of either side lack their Response, None if one may be hidden."""
+def sent_octets(found: Iterable[Found]) -> Counter[int]:
+    """Return how many octets each side has sent."""
+    octets = Counter[int]()
+    for each in found:
+        octets[each.side] += len(each.placed.octets)
+    return octets
+
+
+def _unanswered(fpdus: Iterable[FPDUItem]) -> tuple[int, int]:
+    """Return how many Requests of either side lack their Response."""
     counts = [0, 0]
-    is_hidden = [False, False]
     for each in fpdus:
-        if not isinstance(each.detail, Assembled) or each.is_bad:
-            is_hidden[each.side] = True
-        elif len(each.detail.ulpdu) >= 2:
-            change = requests_opened(each.detail.ulpdu)
+        if len(each.ulpdu) >= 2:
+            change = requests_opened(each.ulpdu)
             counts[each.side if change > 0 else 1 - each.side] += change
-    initiator, responder = (
-        None if is_hidden[1 - side] else max(0, counts[side]) for side in (INITIATOR, RESPONDER)
-    )
-    return initiator, responder
+    return max(0, counts[INITIATOR]), max(0, counts[RESPONDER])
 
 
 def end_by_segments(
@@ -167,7 +149,7 @@ def end_by_segments(
     by: int | None,
     *,
     rejected: int | None = None,
-    unanswered: tuple[int | None, int | None] = (0, 0),
+    unanswered: tuple[int, int] = (0, 0),
 ) -> End:
     """Return how a connection without a Terminate ended.
 
@@ -193,14 +175,13 @@ def end_by_segments(
 
 
 def _negotiated(
-    fpdus: list[Found], startups: list[StartupFrame], dialect: Dialect | None
+    fpdus: Iterable[FPDUItem], startups: list[StartupFrame], dialect: Dialect | None
 ) -> Negotiated | None:
     """Return what the last pair of startup frames negotiated."""
     if [each.kind for each in startups[-2:]] != [StartupKind.REQUEST, StartupKind.REPLY]:
         return None
-    first = next((each.detail for each in fpdus if each.side == INITIATOR), None)
-    ulpdu = first.ulpdu if isinstance(first, Assembled) else None
-    return negotiated_by(startups[-2], startups[-1], ulpdu, dialect)
+    first = next((each.ulpdu for each in fpdus if each.side == INITIATOR), None)
+    return negotiated_by(startups[-2], startups[-1], first, dialect)
 
 
 def negotiated_by(
@@ -220,14 +201,3 @@ def negotiated_by(
     is_broken = bool(agreed.broken) or breach is not None
     kept = False if is_broken else is_judged or None
     return Negotiated(agreed.peer_to_peer, agreed.ird, agreed.ord, agreed.rtr, rtr, kept, ())
-
-
-def hidden_agreement(record: Record, found: list[Found]) -> frozenset[str]:
-    """Return the keys about enhanced data that are unknown if frames or FPDUs are hidden.
-
-    :param record: the record of the connection, with all keys.
-    """
-    if any(isinstance(each.detail, StartupFrame) and not each.is_startup for each in found):
-        return AGREED
-    # The first FPDU may be hidden, too.
-    return frozenset() if record["rtr_agreed"] is None else _INDICATED

@@ -2,25 +2,23 @@
 """The ``message`` records of a conversation.
 
 There is one for each message of the script, and each Response answers the same Request as in the
-script.  If octets are missing there are none: the missing octets may hold the Request of a
-Response, or a part of a Tagged message.
+script.  If anything is wrong or missing there are none: a Request of a Response may be missing, or
+a part of a Tagged message.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.craft.assemble import Assembled
-from scapy_mpa.craft.script import Message, SegmentItem
-from scapy_mpa.craft.truth_setting import Found, Setting, event_head
+from scapy_mpa.craft.layout import layout_of
+from scapy_mpa.craft.script import FPDUItem, Message, SegmentItem
+from scapy_mpa.craft.truth_found import Found
+from scapy_mpa.craft.truth_setting import Setting, event_head
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.events import MessageRecovered, Part
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
-
-_LENGTHS: Final = ("ulpdu_length", "header_size", "payload_size")
-"""Overrides that change where an FPDU or a frame ends."""
 
 _RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
 _REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
@@ -30,8 +28,11 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
     """Return the records of messages by their last FPDU or frame, and those of Responses that never
     came.
 
-    There are none if any FPDU carries anything but the segment that a verb made.
+    There are none if they are not wanted, or if any FPDU carries anything but the segment that a
+    verb made.
     """
+    if not setting.messages:
+        return {}, []
     octets: dict[int, bytearray] = {}
     delivered: dict[int, Record] = {}
     outstanding: dict[int, Record] = {}
@@ -62,9 +63,6 @@ def _carries(item: SegmentItem, message: Message, before: int) -> bool:
 
     :param before: octets of the message in the segments before it.
     """
-    overrides = getattr(item, "overrides", None)
-    if any(getattr(overrides, name, None) is not None for name in _LENGTHS):
-        return False
     header = ddp_header_of(item.ulpdu)
     if header is None:
         return False
@@ -106,9 +104,11 @@ def _part(item: SegmentItem, found: Found, before: int, setting: Setting) -> Par
 
     :param before: octets of the message in the segments before it.
     """
-    header = found.detail.header if isinstance(found.detail, Assembled) else 0
+    start = found.placed.start
+    if isinstance(item, FPDUItem):
+        start += layout_of(item, found.placed.phase, setting.options).header
     to = item.message.to if item.message is not None else None
-    seq = setting.seq(found, header)
+    seq = setting.number(found.side, start)
     return Part(seq, setting.frames(found.frames), (to or 0) + before, len(item.payload))
 
 

@@ -16,6 +16,7 @@ from scapy_mpa.craft import (
     Segment,
 )
 from scapy_mpa.stream.segment import FIN, SYN
+from tests.stream.crafted import of
 
 LEFT_OUT = {"frame", "time", "timestamp", "located_by", "out_of_order", "offset"}
 
@@ -43,44 +44,41 @@ IMPAIRMENTS: tuple[Impairment, ...] = (
 
 
 def test_keys_left_out() -> None:
-    """The truth leaves out the keys that depend on when something is found, and no others."""
+    """The truth leaves out the keys that depend on the order of segments, and no others."""
     conversation = Conversation()
     conversation.initiator.send(b"one")
     conversation.initiator.send(b"two")
     segments = conversation.segments()
-    whole = conversation.truth()
-    impaired = conversation.truth([*segments, segments[-2]])
-    left_out = LEFT_OUT | {"farthest_ahead", "end", "retransmitted"}
-    for one, other in zip(whole, impaired, strict=True):
-        assert [key for key in one if key not in left_out] == list(other)
-        assert all(other[key] == one[key] for key in other)
-    beheaded = conversation.truth(segments[5:])
-    assert [set(whole[2]) - set(each) for each in beheaded] == [LEFT_OUT] * 2
-    assert [each["type"] for each in beheaded] == ["fpdu", "fpdu"]
+    whole = of(conversation.truth(), "fpdu")
+    for impaired in ([*segments, segments[-2]], segments[5:]):
+        found = of(conversation.truth(impaired), "fpdu")
+        assert [set(one) - set(other) for one, other in zip(whole, found, strict=True)] == [
+            LEFT_OUT
+        ] * 2
 
 
 def test_fates() -> None:
-    """An item is whole, altered, partly there or missing. The first copy of each octet counts."""
+    """An item is whole or not. The first copy of each octet counts."""
     conversation = Conversation(handshake=False)
     item = conversation.initiator.octets(b"0123456789")
     (whole, *_) = conversation.segments()
     head, tail = replace(whole, octets=b"0123"), replace(whole, seq=whole.seq + 4, octets=b"456789")
     other = replace(whole, octets=b"x123456789")
 
-    def fate(*segments: Segment) -> tuple[str, tuple[int, ...]]:
+    def fate(*segments: Segment) -> tuple[bool, tuple[int, ...]]:
         (captured,) = conversation.captured(segments)
         assert captured.placed.item is item
-        return captured.fate, captured.frames
+        return captured.is_whole, captured.frames
 
-    assert fate(whole) == ("whole", (1,))
-    assert fate(tail, head) == ("whole", (2, 1))
-    assert fate(head) == fate(head, head) == ("part", (1,))
-    assert fate(head, other) == ("whole", (1, 2))
-    assert fate(tail, other) == ("altered", (2, 1))
-    assert fate(other, whole) == ("altered", (1,))
-    assert fate(replace(whole, captured=3)) == ("part", (1,))
-    assert fate(replace(whole, captured=3), whole) == ("whole", (1, 2))
-    assert fate() == ("missing", ())
+    assert fate(whole) == (True, (1,))
+    assert fate(tail, head) == (True, (2, 1))
+    assert fate(head) == fate(head, head) == (False, (1,))
+    assert fate(head, other) == (True, (1, 2))
+    assert fate(tail, other) == (False, (2, 1))
+    assert fate(other, whole) == (False, (1,))
+    assert fate(replace(whole, captured=3)) == (False, (1,))
+    assert fate(replace(whole, captured=3), whole) == (True, (1, 2))
+    assert fate() == (False, ())
 
 
 def test_times_are_no_impairment() -> None:

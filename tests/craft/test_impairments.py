@@ -288,7 +288,7 @@ def test_late_start() -> None:
     cut = impair(segments, Resegmentation(50), Duplication(1.0), StartupCut(conversation))
     assert stream(cut, 1) == b""
     assert cut[0].seq >= 1001 + 5 + 320
-    assert conversation.captured(cut)[-1].fate == "whole"
+    assert conversation.captured(cut)[-1].is_whole
     wrapping = conversation.wrapping()
     assert len(impair(wrapping.segments(), StartupCut(wrapping))) == len(
         impair(segments, StartupCut(conversation))

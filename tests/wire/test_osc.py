@@ -19,7 +19,7 @@ ULPDUS = st.lists(st.binary(max_size=1400), min_size=1, max_size=12)
 def built(ulpdu: bytes, phase: int | None, *, crc: bool) -> bytes:
     """An FPDU around a ULPDU."""
     form = OSC if crc else OSC_WITHOUT_CRCS
-    return assemble(FPDUItem(0, ulpdu), phase, crc=crc, form=form).octets
+    return assemble(FPDUItem(0, ulpdu), phase, crc=crc, form=form)
 
 
 @given(ULPDUS, st.booleans(), st.booleans())

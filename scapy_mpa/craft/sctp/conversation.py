@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from scapy_mpa.capture.headers import SCTP_PROTOCOL
-from scapy_mpa.craft.captured import Captured, Fate
+from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.given import flag, number
 from scapy_mpa.craft.layout import Placed
@@ -177,8 +177,7 @@ class SctpConversation(Conversation):
         for placed in self.layout():
             frames = found.get(placed.number, [])
             is_whole = bool(frames) and len(frames) == len(needed[placed.number])
-            fate: Fate = "whole" if is_whole else "part" if frames else "missing"
-            captured.append(Captured(placed, fate, tuple(frames)))
+            captured.append(Captured(placed, is_whole, tuple(frames)))
         return captured
 
     def appears(self, segments: Sequence[Segment]) -> int:
@@ -190,7 +189,7 @@ class SctpConversation(Conversation):
         ends = [
             max(each.frames)
             for each in self.captured(whole)
-            if each.fate == "whole" and isinstance(each.placed.item, CARRIED)
+            if each.is_whole and isinstance(each.placed.item, CARRIED)
         ]
         return min(ends, default=len(segments) + 1) - 1
 

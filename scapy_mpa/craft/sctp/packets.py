@@ -61,8 +61,6 @@ class SctpSegment(Segment):
 
     items: tuple[int, ...] = ()
     """The numbers of the items whose chunks it holds."""
-    ends: tuple[int, ...] = ()
-    """For each of these items, the offset in the packet where its octets end."""
 
 
 class Sent(NamedTuple):
@@ -111,17 +109,16 @@ def first_places(sent: Iterable[SctpSegment], captured: Iterable[Segment]) -> di
     """Return, by item, the places in the capture, from 1, of its packets.
 
     They are in the order of sending.  Of several copies the first counts.  A packet that is missing
-    has no place, nor has one in which the item was cut off.
+    or was cut has no place.
     """
-    first: dict[bytes, tuple[int, int]] = {}
+    first: dict[bytes, tuple[int, bool]] = {}
     for place, packet in enumerate(captured, 1):
-        there = len(packet.octets) if packet.captured is None else packet.captured
-        first.setdefault(packet.octets, (place, there))
+        first.setdefault(packet.octets, (place, packet.captured is None))
     places: dict[int, list[int]] = {}
     for packet in sent:
-        place, there = first.get(packet.octets, (0, 0))
-        for item, end in zip(packet.items, packet.ends, strict=True):
-            if end <= there:
+        place, is_whole = first.get(packet.octets, (0, False))
+        if is_whole:
+            for item in packet.items:
                 places.setdefault(item, []).append(place)
     return places
 
@@ -276,12 +273,6 @@ class _Sender:
 
         :param numbers: the numbers of its chunks' items.
         """
-        ends: dict[int, int] = {}
-        begin = COMMON_HEADER_LENGTH
-        for number, chunk in zip(numbers, chunks, strict=False):
-            # The length in a chunk does not count its pad.
-            ends[number] = begin + int.from_bytes(chunk[2:CHUNK_HEADER_LENGTH], "big")
-            begin += len(chunk)
         if self._last_sender is not None:
             same = self._last_sender == side
             self._now += self._options.spacing_ns if same else self._options.rtt_ns // 2
@@ -290,5 +281,5 @@ class _Sender:
         packet = build_packet(*head, chunks)
         if not checked:
             packet = build_packet(*head, chunks, checksum=sctp_checksum(packet) ^ _WORD)
-        items, places = tuple(ends), tuple(ends.values())
-        self.packets.append(SctpSegment(self._now, side, 0, 0, 0, packet, items=items, ends=places))
+        items = tuple(dict.fromkeys(numbers))
+        self.packets.append(SctpSegment(self._now, side, 0, 0, 0, packet, items=items))

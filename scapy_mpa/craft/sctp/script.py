@@ -91,11 +91,6 @@ class ChunkItem:
         if self.fragments is not None:
             number("fragments", self.fragments, 1, 0xFFFF)
 
-    @property
-    def is_regular(self) -> bool:
-        """Whether all fields but PPID, body and fragments have their defaults."""
-        return self == ChunkItem(self.side, self.ppid, self.body, fragments=self.fragments)
-
     def override(self, **changes: Any) -> ChunkItem:
         """Return this chunk with other fields."""
         return replace(self, **changes)
