@@ -15,7 +15,7 @@ from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import FrameItem, IndicationItem
 from scapy_mpa.craft.truth_connection import (
     connection_record,
-    end_by_segments,
+    ending,
     half_summary,
     sent_octets,
 )
@@ -94,7 +94,7 @@ def _connection(found: list[Found], agreement: Agreement, setting: Setting) -> R
     return connection_record(
         setting,
         by,
-        end=end_by_segments(setting, by),
+        ending(setting.segments),
         dialect=Dialect.DRAFT_IFT_01,
         halves=halves,
     )

@@ -16,7 +16,7 @@ from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.craft.scenario import parse_scenario
 from tests.captures import CRAFTED, PCAPS
 from tests.cli.command import Record, parsed, process, records, run
-from tests.craft.reading import untimed
+from tests.craft.reading import known
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
 
@@ -26,9 +26,9 @@ def found_by(capture: Path, *options: object) -> list[Record]:
     return [each for each in records(capture, *options) if each["type"] in ("startup", "fpdu")]
 
 
-def without_times(capture: Path, *options: object) -> list[Record]:
-    """The records of ``dissect`` without times, which the truth leaves out."""
-    return list(map(untimed, records(capture, *options)))
+def known_of(capture: Path, *options: object) -> list[Record]:
+    """The records of ``dissect`` with the keys of the truth only."""
+    return known(records(capture, *options))
 
 
 def key(record: Record) -> tuple[Any, ...]:
@@ -54,10 +54,10 @@ def test_truth(tmp_path: Path, name: str, suffix: str) -> None:
     capture, truth = tmp_path / f"x.{suffix}", tmp_path / "x.jsonl"
     result = run("craft", name, "-o", capture, "--truth", truth)
     assert (result.exit_code, result.output) == (0, "")
-    assert without_times(capture) == parsed(truth.read_text())
+    assert known_of(capture) == parsed(truth.read_text())
     every = ("startup", "streaming", "fpdu", "message", "gap", "overlap", "error", "connection")
     run("craft", name, "-o", capture, "--truth", truth, "--messages", "--payload")
-    found = without_times(capture, "--payload", "--type", ",".join(every))
+    found = known_of(capture, "--payload", "--type", ",".join(every))
     same = parsed(truth.read_text())
     assert sorted(map(repr, found)) == sorted(map(repr, same))
 
@@ -151,7 +151,7 @@ def test_connections(tmp_path: Path) -> None:
     capture, truth = tmp_path / "x.pcapng", tmp_path / "x.jsonl"
     run("craft", "read", "-o", capture, "--truth", truth, "--connections", 5, "--payload")
     found = parsed(truth.read_text())
-    assert without_times(capture, "--payload") == found
+    assert known_of(capture, "--payload") == found
     ends = [each for each in found if each["type"] == "connection"]
     assert [each["connection"] for each in ends] == list(range(5))
     ports = {each["initiator"].rpartition(":")[2] for each in ends}
@@ -179,7 +179,7 @@ def test_connections_of_one_host(tmp_path: Path, port: int) -> None:
 def test_truth_to_standard_output(tmp_path: Path) -> None:
     """``-`` is standard output for the truth, too."""
     result = run("craft", "send", "-o", tmp_path / "x.pcap", "--truth", "-")
-    assert parsed(result.stdout) == without_times(tmp_path / "x.pcap")
+    assert parsed(result.stdout) == known_of(tmp_path / "x.pcap")
 
 
 def test_no_capture_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,12 +29,18 @@ def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Recor
     return [untimed(each) for each in found]
 
 
-def without_unknown_end(found: list[Record], wanted: list[Record]) -> list[Record]:
-    """The records found, without who ended a connection if the truth leaves that out."""
-    with_end = {each["connection"] for each in wanted if "end" in each}
+DERIVED = {
+    *("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken"),
+    *("end", "rnics"),
+}
+"""The keys of a connection that the truth leaves out, besides times."""
+
+
+def known(found: Iterable[Record]) -> list[Record]:
+    """The records found, with the keys of the truth only."""
     return [
-        {key: each[key] for key in each if key != "end" or each["connection"] in with_end}
-        for each in found
+        {key: each[key] for key in each if each["type"] != "connection" or key not in DERIVED}
+        for each in map(untimed, found)
     ]
 
 

@@ -11,7 +11,7 @@ from scapy_mpa.layers import RPCRDMAPrivateData
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import StartupKind
-from tests.craft.reading import plain
+from tests.craft.reading import known, plain
 
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 
@@ -66,7 +66,7 @@ def test_rtr_frame_of_its_dialect() -> None:
         octets = [placed.octets for placed in conversation.layout() if placed.item in frames]
         assert [bool(each[16] & 0x10) for each in octets[:2]] == list(s_bits)
         found = plain(conversation.frames(), conversation.options.dialect)
-        assert found == conversation.truth(messages=True, payload=True)
+        assert known(found) == conversation.truth(messages=True, payload=True)
     made = parse_scenario(f"dialect {dialect}\nresponder send 5\nclose\n", "it")
     assert [item.kind for item in made.script if isinstance(item, StartupItem)][2:] == ["rtr"]
 

@@ -35,7 +35,7 @@ from scapy_mpa.craft import (
 from scapy_mpa.stream.segment import ACK, PSH, SYN
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.craft.oracle import whole_fpdus
-from tests.craft.reading import plain, printed, without_unknown_end
+from tests.craft.reading import known, plain, printed
 from tests.craft.strategies import conversations
 from tests.recovery.reading import statement_of
 
@@ -328,11 +328,11 @@ def test_interleaved(given_: list[Conversation], data: st.DataObject) -> None:
     assert all(one.time_ns <= other.time_ns for one, other in pairwise(frames))
     truth = merged.truth(messages=True, payload=True)
     found = plain(frames)
-    assert by_connection(without_unknown_end(found, truth)) == by_connection(truth)
+    assert by_connection(known(found)) == by_connection(truth)
     wanted = [each for each in truth if each["type"] not in ("connection", "message")]
     assert [each for each in found if each["type"] not in ("connection", "message")] == wanted
     truth = merged.truth()
-    assert by_connection(without_unknown_end(printed(frames), truth)) == by_connection(truth)
+    assert by_connection(known(printed(frames))) == by_connection(truth)
 
 
 def by_connection(records: list[Any]) -> dict[int, list[Any]]:

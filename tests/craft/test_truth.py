@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scapy_mpa.craft import Conversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.dialect import Dialect
-from tests.craft.reading import plain, printed, without_unknown_end
+from tests.craft.reading import known, plain, printed
 from tests.craft.strategies import conversations, framed_conversations, sessions
 
 SPOKEN = {
@@ -40,7 +40,7 @@ def check(conversation: Conversation) -> None:
         (plain(frames, dialect), conversation.truth(messages=True, payload=True)),
         (printed(frames, dialect), conversation.truth()),
     ):
-        found = without_unknown_end(found, wanted)
+        found = known(found)
         assert found == wanted
         assert list(map(list, found)) == list(map(list, wanted))
 

@@ -30,7 +30,7 @@ from scapy_mpa.craft.impairments import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
-from tests.craft.reading import plain, printed
+from tests.craft.reading import known, plain, printed
 from tests.stream.crafted import INITIATOR, Record, fpdu_keys, of, places
 
 FORCED = Dialect.OSC
@@ -99,8 +99,8 @@ def test_forced(dialect: Dialect, data: st.DataObject) -> None:
     made = drawn(data, dialect, packing=data.draw(PACKING), mss=data.draw(st.integers(40, 1460)))
     frames = made.frames()
     found = plain(frames, dialect)
-    assert found == made.truth(messages=True, payload=True)
-    assert printed(frames, dialect) == made.truth()
+    assert known(found) == made.truth(messages=True, payload=True)
+    assert known(printed(frames, dialect)) == made.truth()
     assert not of(found, "error")
     assert {each["dialect"] for each in of(found, "connection")} == {dialect.value}
 

@@ -13,16 +13,15 @@ from typing import Any
 
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.layout import Placed
-from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import CloseItem, FPDUItem, ResetItem
 from scapy_mpa.craft.sctp.packets import STREAM, Sent
 from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem
-from scapy_mpa.craft.truth_connection import connection_record, half_summary, negotiated_by
+from scapy_mpa.craft.truth_connection import connection_record, half_summary
 from scapy_mpa.craft.truth_found import Found
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.craft.truth_setting import Setting, event_head
 from scapy_mpa.records.record import Record, RecordedEvent
-from scapy_mpa.stream.events import DDPSegmentRecovered, Negotiated, SessionControlSeen
+from scapy_mpa.stream.events import DDPSegmentRecovered, SessionControlSeen
 from scapy_mpa.stream.events.connection import Ending
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
@@ -33,7 +32,6 @@ from scapy_mpa.wire.sctp_ddp import (
     FunctionCode,
     parse_session_control,
 )
-from scapy_mpa.wire.startup import StartupFrame
 
 
 def sctp_truth_of(sent: list[Sent], setting: Setting, captured: Sequence[Captured]) -> list[Record]:
@@ -100,8 +98,8 @@ def _connection(script: Sequence[Any], sent: Sequence[Sent], setting: Setting) -
     return connection_record(
         setting,
         active,
-        place,
         _ended(script, codes),
+        place,
         dialect=Dialect.RFC5043,
         halves=tuple(
             half_summary(
@@ -111,21 +109,7 @@ def _connection(script: Sequence[Any], sent: Sequence[Sent], setting: Setting) -
             )
             for chunks in chunks_of
         ),
-        negotiated=_negotiated(sent, active or INITIATOR, setting.options.dialect),
     )
-
-
-def _negotiated(sent: Sequence[Sent], active: int, dialect: Dialect | None) -> Negotiated | None:
-    """Return what the first session control messages of both sides negotiated (RFC 6581 7, 9)."""
-    first: dict[int, StartupFrame] = {}
-    for each in sent:
-        if isinstance(each.item, ControlItem):
-            first.setdefault(each.item.side, each.item.control.startup)
-    if not (len(first) > 1 and all(each.enhanced for each in first.values())):
-        return None
-    segments = (each.item for each in sent if isinstance(each.item, FPDUItem))
-    ulpdu = next((item.ulpdu for item in segments if item.side == active), None)
-    return negotiated_by(first[active], first[1 - active], ulpdu, dialect)
 
 
 def _ended(script: Sequence[Any], codes: Sequence[tuple[int, int]]) -> Ending:
