@@ -55,7 +55,6 @@ class Decoder:
         more.  None: SCTP packets are "not TCP".
     :param vxlan_ports: UDP ports of VXLAN, besides the usual ones.
     :param link_types: by LINKTYPE_ value of the file, the value to use in its place.
-    :param dissect: returns the segment of a frame with headers that are unknown here, or None.
     """
 
     def __init__(
@@ -63,10 +62,8 @@ class Decoder:
         take_sctp: Callable[[SctpPacket], None] | None = None,
         vxlan_ports: Iterable[int] = (),
         link_types: Mapping[int, int] | None = None,
-        dissect: Callable[[Frame], Segment | None] | None = None,
     ) -> None:
         self._take_sctp = take_sctp
-        self._dissect = dissect
         self.link_types = link_types or {}
         self.readers = {**READERS, **{UDP_PORT | port: vxlan for port in vxlan_ports}}
         """The reader of each kind of header."""
@@ -139,12 +136,8 @@ class Decoder:
                 self.not_followed[FRAGMENT_OF] -= pieces - 1
             raise NotFollowedError(TOO_MANY_HEADERS)
         except NotFollowedError as error:
-            found = None
-            if self._dissect is not None and error.is_unknown:
-                found = self._dissect(frame)
-            if found is None:
-                self.not_followed[error.reason] += frames
-            return found
+            self.not_followed[error.reason] += frames
+            return None
 
     def _name(self, interface: str | None) -> bytes:
         """Return the part of a network's name that distinguishes this interface from the first."""

@@ -21,8 +21,3 @@ class NotFollowedError(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether the frame has a header that no reader here knows."""
-        return self.reason in (NOT_IP, NOT_TCP) or self.reason.startswith(LINK_TYPE.format(""))

@@ -7,17 +7,16 @@ from decimal import Decimal
 from typing import Final
 
 from scapy.config import conf
-from scapy.layers.inet import IP, TCP
+from scapy.layers.inet import IP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 from scapy.utils import EDecimal
 
-from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.link import RAW_IP
 from scapy_mpa.capture.link_types import LINK_TYPES
 from scapy_mpa.session.form import put
-from scapy_mpa.stream.segment import SECOND, Segment
+from scapy_mpa.stream.segment import SECOND
 
 LINKTYPE_RAW: Final = 101
 """The value for raw IP that Scapy knows on all systems."""
@@ -77,16 +76,6 @@ def link_type_of(layer: type[Packet]) -> int:
     if issubclass(layer, (IP, IPv6)):
         return LINKTYPE_RAW
     return int(conf.l2types.layer2num.get(layer, -1))
-
-
-def segment_of(frame: Frame) -> Segment | None:
-    """Return the TCP segment of a frame that has headers only Scapy knows; None if it has none."""
-    tcp = dissect(frame).getlayer(TCP)
-    if tcp is None or not isinstance(tcp.underlayer, (IP, IPv6)):
-        return None
-    octets = tcp.underlayer.original
-    inner = Frame(frame.number, frame.time_ns, LINKTYPE_RAW, octets, len(octets), None)
-    return Decoder().segment(inner)
 
 
 def octets_of(packet: Packet) -> bytes:

@@ -35,7 +35,6 @@ from scapy_mpa.session.dissect import (
     link_type_of,
     octets_of,
     packet_of,
-    segment_of,
 )
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
@@ -163,9 +162,7 @@ class Recovery:
         self._sctp: list[tuple[SctpPacket, list[Event]]] = []
         """The SCTP packet that the decoder found in place of a segment, with its events; one at
         most."""
-        self._followed = Followed(
-            lambda *found: self._sctp.append(found), limits, dialect, dissect=segment_of
-        )
+        self._followed = Followed(lambda *found: self._sctp.append(found), limits, dialect)
         self._decoder, self._flows = self._followed.decoder, self._followed.flows
         self.clock = Clock()
         self.packets = Packets(self._decoder, self._flows, on_event, check=check)

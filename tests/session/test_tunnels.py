@@ -6,10 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scapy.fields import IntField
-from scapy.layers.inet import IP, TCP
-from scapy.layers.l2 import Ether
-from scapy.packet import Packet, Raw, bind_layers, split_layers
+from scapy.layers.inet import TCP
 from scapy.sendrecv import sniff
 
 from scapy_mpa.capture import open_capture
@@ -44,28 +41,3 @@ def test_fpdus_inside(name: str, tmp_path: Path) -> None:
             assert each[FPDU].underlayer is each[TCP]
             # All layers have the lengths and checksums of their own payload.
             assert bytes(each).endswith(bytes(each[FPDU]))
-
-
-class Shim(Packet):
-    """A header that the user has bound.  scapy_mpa does not know it."""
-
-    fields_desc = [IntField("number", 7)]  # noqa: RUF012
-
-
-def test_header_that_only_scapy_knows(tmp_path: Path) -> None:
-    """FPDUs are found above a layer that a user has bound."""
-    bind_layers(Ether, Shim, type=0x88B5)
-    bind_layers(Shim, IP)
-    try:
-        with open_capture(CAPTURE) as capture:
-            frames = [
-                bytes(Ether(type=0x88B5) / Shim() / Raw(frame.octets[14:])) for frame in capture
-            ]
-        path = tmp_path / "shim.pcap"
-        path.write_bytes(pcapfile.pcap(frames))
-        found = [each for each in rdmpa(path) if FPDU in each]
-        assert [bytes(each[FPDU]) for each in found] == PLAIN
-        assert all(Shim in each for each in found)
-    finally:
-        split_layers(Ether, Shim, type=0x88B5)
-        split_layers(Shim, IP)
