@@ -45,8 +45,6 @@ _FIELDS: Final = (
 """What a line of `scapy-mpa dissect` says of an FPDU."""
 _ULPDU_LENGTH: Final = _FIELDS.index("iwarp_mpa.ulpdulength")
 
-_SUMMARY_ROW: Final = re.compile(rb" on +(\d+)/(\d+) ")
-"""The columns CRC and FPDUs."""
 _SEGMENTS: Final = re.compile(rb" in (\d+) DDP segment")
 
 
@@ -78,9 +76,6 @@ class Comparison:
     title: str
     ours: Command
     theirs: Command
-    theirs_name: str
-    finds: bool = True
-    """Whether theirs finds FPDUs."""
 
 
 def _count_listed(lines: bytes) -> int:
@@ -96,10 +91,6 @@ def _count_records(lines: bytes) -> int:
     return lines.count(b'{"type":"fpdu",')
 
 
-def _count_summed(lines: bytes) -> int:
-    return sum(int(one) + int(other) for one, other in _SUMMARY_ROW.findall(lines))
-
-
 def _count_column(lines: bytes) -> int:
     values = [
         columns[_ULPDU_LENGTH]
@@ -111,10 +102,6 @@ def _count_column(lines: bytes) -> int:
 
 def _count_members(lines: bytes) -> int:
     return lines.count(b'"iwarp_mpa_iwarp_mpa_ulpdulength":')
-
-
-def _count_nothing(lines: bytes) -> int:
-    return 0
 
 
 def _ours(*arguments: str, count: Callable[[bytes], int]) -> Command:
@@ -131,33 +118,16 @@ COMPARISONS: Final = {
         "`scapy-mpa dissect` beside `tshark -T fields`",
         _ours("dissect", count=_count_listed),
         _TSHARK_FIELDS,
-        "tshark",
     ),
     "messages": Comparison(
         "`scapy-mpa dissect --type message` beside `tshark -T fields`, which lists FPDUs",
         _ours("dissect", "--type", "message", count=_count_in_messages),
         _TSHARK_FIELDS,
-        "tshark",
     ),
     "json": Comparison(
         "`scapy-mpa dissect --json` beside `tshark -T ek`",
         _ours("dissect", "--json", count=_count_records),
         Command((*_TSHARK, "-T", "ek", "-r"), _count_members),
-        "tshark",
-    ),
-    "summary": Comparison(
-        "`scapy-mpa summary` beside one CRC32c over the file, in pieces",
-        _ours("summary", "--wide", count=_count_summed),
-        Command((sys.executable, "-m", "benchmarks.reference"), _count_nothing),
-        "CRC32c",
-        finds=False,
-    ),
-    "summary-whole": Comparison(
-        "`scapy-mpa summary` beside one CRC32c over the file, read whole",
-        _ours("summary", "--wide", count=_count_summed),
-        Command((sys.executable, "-m", "benchmarks.reference", "--whole"), _count_nothing),
-        "CRC32c",
-        finds=False,
     ),
 }
 """All comparisons by name."""

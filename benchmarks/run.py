@@ -32,12 +32,8 @@ from benchmarks.profiles import PROFILES
 from benchmarks.size import size_argument, size_text
 from scapy_mpa import __version__
 
-__all__ = ["Row", "Side", "compare", "environment", "markdown", "own_table", "table"]
+__all__ = ["Row", "Side", "compare", "environment", "markdown", "table"]
 
-GROWTH: Final = 5
-"""How many times larger the file of the growth table is."""
-_CLEAN: Final = "bulk"
-_DISORDERED: Final = "heavy-loss"
 _MIB: Final = 1 << 20
 _NOTHING: Final = "-"
 
@@ -95,31 +91,24 @@ def _run(command: Command, capture: Path) -> Usage:
     return measured(command.on(capture), command.count, good=command.good)
 
 
-def table(comparison: Comparison, rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Row]) -> str:
     """Return the Markdown table of a comparison."""
-    name = comparison.theirs_name
-    headings = ["profile", "size", "FPDUs there", "found by us"]
-    if comparison.finds:
-        headings.append(f"found by {name}")
-    headings += ["our CPU s", f"{name} CPU s"]
-    headings.append(f"{name} / ours" if comparison.finds else f"ours / {name}")
-    headings += ["our peak MiB", f"{name} peak MiB"]
-    return markdown(headings, [_cells(comparison, row) for row in rows])
+    headings = ["profile", "size", "FPDUs there", "found by us", "found by tshark"]
+    headings += ["our CPU s", "tshark CPU s", "tshark / ours", "our peak MiB", "tshark peak MiB"]
+    return markdown(headings, [_cells(row) for row in rows])
 
 
-def _cells(comparison: Comparison, row: Row) -> list[str]:
+def _cells(row: Row) -> list[str]:
     made, ours, theirs = row.made, row.ours, row.theirs
     cells = [made.profile, size_text(made.octets), f"{made.fpdus}", _share(ours, made)]
-    if comparison.finds:
-        cells.append(_NOTHING if theirs is None else _share(theirs, made))
     if theirs is None:
-        return [*cells, f"{ours.cpu:.2f}", _NOTHING, _NOTHING, _mib(ours), _NOTHING]
-    ratio = theirs.cpu / ours.cpu if comparison.finds else ours.cpu / theirs.cpu
+        return [*cells, _NOTHING, f"{ours.cpu:.2f}", _NOTHING, _NOTHING, _mib(ours), _NOTHING]
     return [
         *cells,
+        _share(theirs, made),
         f"{ours.cpu:.2f}",
         f"{theirs.cpu:.2f}",
-        f"{ratio:.1f}",
+        f"{theirs.cpu / ours.cpu:.1f}",
         _mib(ours),
         _mib(theirs),
     ]
@@ -134,29 +123,6 @@ def _share(side: Side, made: Made) -> str:
 
 def _mib(side: Side) -> str:
     return f"{side.peak / _MIB:.0f}"
-
-
-def own_table(one: Row, other: Row) -> str:
-    """Return the Markdown table of what one file costs us beside another."""
-    headings = ["profile", "size", "CPU s", "CPU s a GB", "peak MiB"]
-    cells = [
-        [
-            row.made.profile,
-            size_text(row.made.octets),
-            f"{row.ours.cpu:.2f}",
-            f"{row.ours.cpu / row.made.octets * 1e9:.2f}",
-            _mib(row.ours),
-        ]
-        for row in (one, other)
-    ]
-    ratios = [
-        "ratio",
-        f"{other.made.octets / one.made.octets:.2f}",
-        f"{other.ours.cpu / one.ours.cpu:.2f}",
-        "",
-        f"{other.ours.peak / one.ours.peak:.2f}",
-    ]
-    return markdown(headings, [*cells, ratios])
 
 
 def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -205,18 +171,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--comparisons", nargs="+", choices=COMPARISONS, default=list(COMPARISONS), metavar="NAME"
     )
-    parser.add_argument(
-        "--growth",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help=f"also read a file of {GROWTH} times the size; default: yes",
-    )
-    parser.add_argument(
-        "--disorder",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help=f"also read {_DISORDERED} and {_CLEAN} in turn; default: yes",
-    )
     options = parser.parse_args(arguments)
     if options.runs < 1:
         parser.error("--runs must be at least 1")
@@ -225,38 +179,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, row in _rows(options.profiles, options.comparisons, options.size, options.runs):
         rows[name].append(row)
         # A full run takes hours; what is known so far is not to be lost with it.
-        print(f"{name}: {' | '.join(_cells(COMPARISONS[name], row))}", file=sys.stderr)
+        print(f"{name}: {' | '.join(_cells(row))}", file=sys.stderr)
     print(f"{environment()}; {options.runs} runs each, medians")
     for name in options.comparisons:
-        print(f"\n### {COMPARISONS[name].title}\n\n{table(COMPARISONS[name], rows[name])}")
-    size, runs = options.size, options.runs
-    if options.growth:
-        files = (_CLEAN, size), (_CLEAN, GROWTH * size)
-        print(f"\n### `scapy-mpa dissect` of {GROWTH} times as much\n\n{_own(*files, runs)}")
-    if options.disorder:
-        files = (_CLEAN, size), (_DISORDERED, size)
-        print(f"\n### `scapy-mpa dissect` of {_DISORDERED}\n\n{_own(*files, runs)}")
-
-
-def _own(one: tuple[str, int], other: tuple[str, int], runs: int) -> str:
-    """Have two captures listed in turn, and return the table.
-
-    :param one: profile and octets of the first.
-    :param other: those of the second.
-    """
-    command = COMPARISONS["listing"].ours
-    with tempfile.TemporaryDirectory(prefix="scapy-mpa-benchmark-") as directory:
-        captures = []
-        for number, (name, octets) in enumerate((one, other)):
-            place = Path(directory, str(number))
-            place.mkdir()
-            captures.append(_made(name, octets, place))
-        pairs = [[_run(command, capture) for capture in captures] for _ in range(runs)]
-        rows = [
-            Row(Made.of(capture), Side.of(usages), None)
-            for capture, usages in zip(captures, zip(*pairs, strict=True), strict=True)
-        ]
-    return own_table(*rows)
+        print(f"\n### {COMPARISONS[name].title}\n\n{table(rows[name])}")
 
 
 if __name__ == "__main__":
