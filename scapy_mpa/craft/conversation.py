@@ -16,7 +16,7 @@ from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft.captured import Captured, captured_items, captured_streams, first_followed
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
 from scapy_mpa.craft.enhanced import check_enhanced, enhanced_fields
-from scapy_mpa.craft.given import LATEST, as_octets, flag, nanoseconds, number, pair
+from scapy_mpa.craft.given import LATEST, as_octets, nanoseconds, number, pair
 from scapy_mpa.craft.layout import Placed, lay_out
 from scapy_mpa.craft.options import INITIATOR, LONGEST_RTT, RESPONDER, SIDES, Options, Packing
 from scapy_mpa.craft.script import (
@@ -187,10 +187,10 @@ class Conversation:
         self.vlan = vlan
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
         """MULPDU of Initiator and Responder, in octets."""
-        self.script: list[Item] = [HandshakeItem()] if flag("handshake", handshake) else []
+        self.script: list[Item] = [HandshakeItem()] if handshake else []
         """The items, in the order in which they happen."""
         self._connect((initiator, responder))
-        self._strict = flag("strict", strict)
+        self._strict = strict
         self._phase = Phase.STREAMING
         self._responder_may_send = False
         self._terminated: frozenset[int] = frozenset()
@@ -255,7 +255,6 @@ class Conversation:
         private_data = as_octets("private_data", private_data)
         reply_private_data = as_octets("reply_private_data", reply_private_data)
         rtr_private_data = as_octets("rtr_private_data", rtr_private_data)
-        rejected = flag("rejected", rejected)
         own, peers = (control_flags, ird, ord), (reply_control_flags, reply_ird, reply_ord)
         check_enhanced(own, "")
         check_enhanced(peers, "reply_")
@@ -314,7 +313,7 @@ class Conversation:
         :param both: False: its peer sends no FIN.
         """
         number("side", side, INITIATOR, RESPONDER)
-        self.append(CloseItem(side, flag("both", both)))
+        self.append(CloseItem(side, both))
         self._phase = Phase.CLOSED
 
     def reset(self, side: int = INITIATOR) -> None:
@@ -593,12 +592,6 @@ class Conversation:
 
     def _connect(self, endpoints: tuple[Endpoint, Endpoint]) -> None:
         """Set the two ends of the connection."""
-        for side, given in zip(SIDES, endpoints, strict=True):
-            each: object = given
-            if not isinstance(each, Endpoint):
-                raise LocalProtocolError(
-                    f"{side} {quoted(each)} is no Endpoint; give Endpoint(address, port)"
-                )
         first, second = endpoints
         if (first.octets, first.port) == (second.octets, second.port):
             # The two directions could not be distinguished.

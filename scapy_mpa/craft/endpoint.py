@@ -29,11 +29,7 @@ class Endpoint:
     """Initial sequence number, that of the SYN, 32 bits; None: one is made up."""
 
     def __post_init__(self) -> None:
-        given: object = self.address
         try:
-            if isinstance(given, int | bytes):
-                # ip_address would make an address of these.
-                raise ValueError("it is no text")
             known = ip_address(self.address)
         except ValueError as error:
             raise LocalProtocolError(

@@ -8,8 +8,6 @@ from typing import Any, Final, TypeAlias
 from scapy_mpa.craft.given import number
 from scapy_mpa.wire.control_flags import RTR, rtr_flags
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import build_enhanced
 
 _EnhancedData: TypeAlias = tuple[str | None, int | None, int | None]
@@ -33,20 +31,15 @@ def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
 
 
 def check_enhanced(data: _EnhancedData, name: str) -> None:
-    """Check the types and ranges of enhanced data.
+    """Check the ranges of IRD and ORD.
 
     :param name: the beginning of their names, for the error.
-    :raises LocalProtocolError: a value has a wrong type or is out of range.
+    :raises LocalProtocolError: a value is out of range.
     """
-    control_flags, ird, ord = data
+    _, ird, ord = data
     for field, depth in (("ird", ird), ("ord", ord)):
         if depth is not None:
             number(f"{name}{field}", depth, 0, _DEEPEST)
-    # build_enhanced checks the letters.
-    if not isinstance(control_flags, str | None):
-        raise LocalProtocolError(
-            f"{name}control_flags {quoted(control_flags)} are no letters out of ABCD"
-        )
 
 
 def enhanced_fields(

@@ -2,12 +2,12 @@
 """Checks of the values that a caller gives.
 
 Each value is checked where it is given.  So the error names the argument, not the code that would
-use it first.
+use it first.  A value of a wrong type raises what Python raises where it is used.
 """
 
 from __future__ import annotations
 
-from typing import Final, SupportsBytes, SupportsFloat, TypeGuard
+from typing import Final, SupportsBytes
 
 from scapy_mpa.capture.write_pcapng import LATEST_SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -17,71 +17,38 @@ LATEST: Final = LATEST_SECOND
 """The latest time that a pcapng file can hold, in seconds since the epoch."""
 
 
-def number(name: str, value: object, low: int, high: int, *, least: str = "") -> None:
-    """Check that a value is a whole number from ``low`` to ``high``.
+def number(name: str, value: int, low: int, high: int, *, least: str = "") -> None:
+    """Check that a value is in the range from ``low`` to ``high``.
 
     :param name: the name of the value, for the error.
     :param least: how the error names ``low``.
     :raises LocalProtocolError: it is not.
     """
-    # Every verb calls this, and nearly all values are right.
-    if _is_whole(value) and low <= value <= high:
-        return
-    bounds = f"{least or low} to {high}"
-    if not low <= integer(name, value, f"in {bounds}") <= high:
-        raise LocalProtocolError(f"{name} {quoted(value)} is not in {bounds}")
+    if not low <= value <= high:
+        raise LocalProtocolError(f"{name} {quoted(value)} is not in {least or low} to {high}")
 
 
-def integer(name: str, value: object, wanted: str) -> int:
-    """Return a value if it is a whole number.
-
-    :param name: the name of the value, for the error.
-    :param wanted: which numbers are allowed, for the error.
-    :raises LocalProtocolError: it is not a whole number.
-    """
-    if not _is_whole(value):
-        raise LocalProtocolError(f"{name} {quoted(value)} is no whole number; give one {wanted}")
-    return value
-
-
-def _is_whole(value: object) -> TypeGuard[int]:
-    """Return whether a value is a whole number, and not a bool."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def share(name: str, value: object) -> None:
+def share(name: str, value: float) -> None:
     """Check that a value is a share, 0 to 1.
 
     :param name: the name of the value, for the error.
     :raises LocalProtocolError: it is not.
     """
     # NaN fails every comparison.
-    if not 0 <= _real(value) <= 1:
+    if not 0 <= value <= 1:
         raise LocalProtocolError(f"{name} is a share from 0 to 1, not {quoted(value)}")
 
 
-def nanoseconds(name: str, value: object, most: int) -> int:
+def nanoseconds(name: str, seconds: float, most: int) -> int:
     """Return seconds in nanoseconds, rounded to microseconds, which any capture file can hold.
 
     :param name: the name of the value, for the error.
     :param most: the largest number of seconds.
-    :raises LocalProtocolError: the value is not a number of seconds from 0 to ``most``.
+    :raises LocalProtocolError: the value is not from 0 to ``most``.
     """
-    seconds = _real(value)
     if not 0 <= seconds <= most:
-        raise LocalProtocolError(f"{name} is 0 to {most} seconds, not {quoted(value)}")
+        raise LocalProtocolError(f"{name} is 0 to {most} seconds, not {quoted(seconds)}")
     return round(seconds * 1_000_000) * 1_000
-
-
-def _real(value: object) -> float:
-    """Return a value as a number, NaN if it is not a number."""
-    if isinstance(value, SupportsFloat):
-        try:
-            return float(value)
-        except (ArithmeticError, TypeError, ValueError):
-            # An integer is too large, or a decimal number is a signaling NaN.
-            pass
-    return float("nan")
 
 
 def as_octets(name: str, value: object) -> bytes:
@@ -98,17 +65,6 @@ def as_octets(name: str, value: object) -> bytes:
     raise LocalProtocolError(
         f"{name} {quoted(value)} is neither octets nor a layer; give bytes, such as b'hello'"
     )
-
-
-def flag(name: str, value: object) -> bool:
-    """Return a value if it is a flag, True or False.
-
-    :param name: the name of the value, for the error.
-    :raises LocalProtocolError: it is not.
-    """
-    if not isinstance(value, bool):
-        raise LocalProtocolError(f"{name} {quoted(value)} is neither True nor False")
-    return value
 
 
 def pair(name: str, value: object) -> tuple[bool, bool]:

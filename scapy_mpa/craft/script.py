@@ -16,14 +16,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from scapy_mpa.craft.given import as_octets, integer, number
+from scapy_mpa.craft.given import number
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp, ddp_header_of, parse_ddp
-from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.rdmap import ReadRequest, parse_control, plausible
 from scapy_mpa.wire.rdmap_names import message_name
-from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = [
@@ -92,30 +90,6 @@ class _ShortRepr:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def _check_field(name: str, value: object) -> None:
-    """Check that an override of a CRC is octets, or a function that returns octets."""
-    if value is not None and not callable(value):
-        as_octets(name, value)
-
-
-def _check_markers(value: object) -> None:
-    if not isinstance(value, Mapping):
-        raise LocalProtocolError(
-            f"markers {quoted(value)} is no mapping; give a dict from the index of a Marker to its "
-            "4 octets"
-        )
-    for index, octets in value.items():
-        integer("the index of a Marker", index, "from 0")
-        as_octets("a Marker", octets)
-
-
-def _check_places(value: object) -> None:
-    if not isinstance(value, tuple):
-        raise LocalProtocolError(f"marker_places {quoted(value)} is no tuple of offsets")
-    for place in value:
-        integer("the place of a Marker", place, "from 0")
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class StartupItem(_ShortRepr):
     """An MPA Request or Reply (RFC 5044 7.1.1), with enhanced data or without (RFC 6581 9), or an
@@ -154,7 +128,7 @@ class StartupItem(_ShortRepr):
 class Overrides(_ShortRepr):
     """Fields of an FPDU that are sent as given; None: the field is computed.
 
-    :raises LocalProtocolError: a value has a wrong type, or does not fit its field.
+    :raises LocalProtocolError: a number does not fit its field.
     """
 
     ulpdu_length: int | None = None
@@ -172,13 +146,6 @@ class Overrides(_ShortRepr):
     def __post_init__(self) -> None:
         if self.ulpdu_length is not None:
             number("ULPDU_Length", self.ulpdu_length, 0, 0xFFFF)
-        if self.pad is not None:
-            as_octets("pad", self.pad)
-        if self.markers is not None:
-            _check_markers(self.markers)
-        if self.marker_places is not None:
-            _check_places(self.marker_places)
-        _check_field("crc", self.crc)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -258,7 +225,7 @@ class IndicationItem:
 class FrameOverrides(_ShortRepr):
     """Fields of a frame that are sent as given; None: the field is computed.
 
-    :raises LocalProtocolError: a value has a wrong type, or does not fit its field.
+    :raises LocalProtocolError: a number does not fit its field.
     """
 
     header_size: int | None = None
@@ -278,8 +245,6 @@ class FrameOverrides(_ShortRepr):
             value = getattr(self, name)
             if value is not None:
                 number(name, value, 0, 0xFFFF)
-        _check_field("header_crc", self.header_crc)
-        _check_field("payload_crc", self.payload_crc)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

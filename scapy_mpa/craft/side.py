@@ -12,7 +12,7 @@ from copy import copy
 from typing import Any, Protocol, TypeVar
 
 from scapy_mpa.craft.endpoint import Endpoint
-from scapy_mpa.craft.given import as_octets, flag, integer, number
+from scapy_mpa.craft.given import as_octets, number
 from scapy_mpa.craft.options import SIDES, Options
 from scapy_mpa.craft.script import (
     FlushItem,
@@ -21,7 +21,6 @@ from scapy_mpa.craft.script import (
     Message,
     OctetsItem,
     Overrides,
-    SegmentItem,
     StartupItem,
 )
 from scapy_mpa.wire.ddp import DDPHeader, ulpdus_of
@@ -126,7 +125,7 @@ class Side:
         :param invalidate_stag: the STag that the receiver is to invalidate, 32 bits.
         :param solicited: with Solicited Event.
         """
-        opcode = _SENDS[flag("solicited", solicited), invalidate_stag is not None]
+        opcode = _SENDS[solicited, invalidate_stag is not None]
         return self._untagged(opcode, as_octets("data", data), invalidate_stag=invalidate_stag)
 
     def write(self, data: bytes = b"", stag: int = 1, to: int = 0) -> Message:
@@ -144,8 +143,7 @@ class Side:
         :param data: exactly 8 octets.
         :param solicited: with Solicited Event.
         """
-        is_solicited = flag("solicited", solicited)
-        opcode = Opcode.IMMEDIATE_DATA_WITH_SE if is_solicited else Opcode.IMMEDIATE_DATA
+        opcode = Opcode.IMMEDIATE_DATA_WITH_SE if solicited else Opcode.IMMEDIATE_DATA
         return self._untagged(opcode, build_immediate_data(ImmediateData(as_octets("data", data))))
 
     # -- RDMA Read --------------------------------------------------------------------------------
@@ -188,7 +186,6 @@ class Side:
         :param src_stag: Data Source STag, 32 bits.
         :param src_to: Data Source Tagged Offset, 64 bits.
         """
-        integer("size", size, "of octets")
         read = ReadRequest(sink_stag, sink_to, size, src_stag, src_to)
         message = self._untagged(Opcode.READ_REQUEST, build_read_request(read), read=read)
         self._outstanding.append(message)
@@ -354,8 +351,6 @@ class Side:
         for name in ("ddp_header", "rdmap_header"):
             if fields.get(name) is not None:
                 fields[name] = as_octets(name, fields[name])
-        if in_error is not None and not isinstance(in_error, SegmentItem):
-            raise LocalProtocolError(f"in_error {quoted(in_error)} is no FPDU of a script")
         if in_error is not None:
             header, ulpdu = in_error.header, in_error.ulpdu
             fields.setdefault("ddp_segment_length", len(ulpdu))
@@ -430,10 +425,6 @@ class Side:
         :param given: the Request that the caller names.
         :param fits: without a given one, returns whether the Response answers the peer's oldest.
         """
-        if not isinstance(given, Message | None):
-            raise LocalProtocolError(
-                f"request {quoted(given)} is no message; give what the verb that asks has returned"
-            )
         outstanding = self.peer._outstanding
         if given is None:
             return outstanding.popleft() if outstanding and fits(outstanding[0]) else None

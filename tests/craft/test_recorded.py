@@ -192,8 +192,8 @@ def test_damage_of_a_capture_is_reported() -> None:
     assert len(reported) == 1
 
 
-@pytest.mark.parametrize("fpdus", [0, -1, 1.5, None, "x"])
-def test_wrong_number_of_fpdus_is_refused(fpdus: Any) -> None:
+@pytest.mark.parametrize("fpdus", [0, -1])
+def test_wrong_number_of_fpdus_is_refused(fpdus: int) -> None:
     """The number of FPDUs must be at least 1."""
     with pytest.raises(LocalProtocolError, match=r"fpdus .* 1 to"):
         recorded(PCAPS / REAL[0], fpdus=fpdus)

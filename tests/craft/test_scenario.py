@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -341,12 +341,6 @@ def test_memory_of_strings(piece: str) -> None:
             words_of(line)
 
     assert peak(read) < 8 * len(line) + 20_000
-
-
-def test_octets_are_no_text() -> None:
-    """Octets must be decoded first."""
-    with pytest.raises(ScenarioError, match="f: a text is wanted, not b'close'"):
-        parse_scenario(cast(Any, b"close"), "f")
 
 
 def test_only_line_ends_of_editors_count() -> None:

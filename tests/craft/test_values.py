@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""For any value of a caller there is a conversation that can be written, or our own error."""
+"""For any value of the right type there is a conversation that can be written, or our own error."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
-from decimal import Decimal
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,11 +29,14 @@ from scapy_mpa.wire.errors import LocalProtocolError
 
 KINDS: Final = Conversation, IFTConversation, SctpConversation
 
-ODD: Final[list[Any]] = [
-    *(None, "x", b"x", -1, 1 << 70, 10**5000, 1e300, 1.5, True),
-    *(float("nan"), float("inf"), -float("inf"), Decimal("NaN"), Decimal("sNaN"), Fraction(1, 3)),
-    *([], {}, (), ("a", "b"), object(), bytearray(b"abc"), memoryview(b"abc")),
-]
+ODD: Final[dict[str, list[Any]]] = {
+    "int": [-1, 0, 1 << 70, 10**5000],
+    "float": [-1, 1e300, 1.5, float("nan"), float("inf"), -float("inf"), 10**5000],
+    "str": ["", "x", "\n" * 5000],
+    "bytes": [b"", b"x", bytearray(b"abc"), memoryview(b"abc")],
+    "None": [None],
+}
+"""Odd values by the type that an annotation names."""
 
 REQUIRED: Final[dict[str, Any]] = {
     **{"data": b"12345678", "size": 5, "layer": 0, "etype": 0, "error_code": 0, "octets": b""},
@@ -44,13 +46,13 @@ REQUIRED: Final[dict[str, Any]] = {
 """Values of required parameters, while another parameter is odd."""
 
 FURTHER: Final = {
-    "terminate": ("ddp_segment_length", "ddp_header"),
-    "fpdu": ("ulpdu_length", "pad", "markers", "marker_places", "crc"),
-    "frame": ("header_size", "vtag", "header_crc"),
-    "negotiate": ("vtag", "marker_interval"),
-    "atomic": ("add_or_swap_data", "request_identifier"),
+    "terminate": {"ddp_segment_length": "int", "ddp_header": "bytes"},
+    "fpdu": {"ulpdu_length": "int", "pad": "bytes", "crc": "bytes"},
+    "frame": {"header_size": "int", "vtag": "int", "header_crc": "bytes"},
+    "negotiate": {"vtag": "int", "marker_interval": "int"},
+    "atomic": {"add_or_swap_data": "int", "request_identifier": "int"},
 }
-"""Parameters that verbs pass on."""
+"""Parameters that verbs pass on, with their types."""
 
 OF_SIDES: Final = (
     *("send", "write", "immediate", "read", "read_request", "read_response", "atomic"),
@@ -61,21 +63,30 @@ MPA_ONLY: Final = ("octets", "rtr_frame")
 
 IMPAIRMENTS: Final[dict[str, dict[str, Any]]] = {
     **{name: {} for name in ("Loss", "Reordering", "Duplication", "Overlap", "CaptureLoss")},
-    **{"Resegmentation": {"size": 100}, "SnapLength": {}, "LateStart": {"segments": 1}},
+    **{
+        "Resegmentation": {"size": 100},
+        "SnapLength": {"octets": 100},
+        "LateStart": {"segments": 1},
+    },
 }
 
 
-def parameters_of(call: Callable[..., object]) -> list[str]:
-    """The parameters with names."""
+def parameters_of(call: Callable[..., object]) -> dict[str, str]:
+    """The parameters with names, and their annotations."""
     known = inspect.signature(call).parameters.values()
-    return [each.name for each in known if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+    variable = inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
+    return {each.name: str(each.annotation) for each in known if each.kind not in variable}
 
 
-def options_of(kind: type[Conversation]) -> list[str]:
+def options_of(kind: type[Conversation]) -> dict[str, str]:
     """The options of a kind of conversation, with those that it passes on."""
     foreign = {"markers", "crc", "rtr_frame", "revision", "dialect"}
-    names = {*parameters_of(kind), *parameters_of(Conversation)}
-    return sorted(names - foreign if kind is IFTConversation else names)
+    options = {**parameters_of(Conversation), **parameters_of(kind)}
+    return {
+        name: annotation
+        for name, annotation in options.items()
+        if kind is not IFTConversation or name not in foreign
+    }
 
 
 def has(kind: type[Conversation], name: str) -> bool:
@@ -86,9 +97,10 @@ def has(kind: type[Conversation], name: str) -> bool:
     return hasattr(conversation, name) or hasattr(conversation.initiator, name)
 
 
-def try_all(act: Callable[[Any], Any]) -> None:
+def try_all(act: Callable[[Any], Any], annotation: str) -> None:
     """Only our own error is raised. Conversations with accepted values can be written."""
-    for value in ODD:
+    types = re.findall(r"\w+", annotation)
+    for value in (value for each in ODD if each in types for value in ODD[each]):
         try:
             made = act(value)
         except LocalProtocolError as error:
@@ -111,7 +123,7 @@ def test_options(kind: type[Conversation], name: str) -> None:
         conversation.close()
         return conversation
 
-    try_all(act)
+    try_all(act, options_of(kind)[name])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,7 +136,7 @@ def test_verbs(kind: type[Conversation], verb: str) -> None:
     def speaker(conversation: Conversation) -> Any:
         return conversation if verb in OF_BOTH else conversation.initiator
 
-    parameters = [*parameters_of(getattr(speaker(kind()), verb)), *FURTHER.get(verb, ())]
+    parameters = parameters_of(getattr(speaker(kind()), verb)) | FURTHER.get(verb, {})
     wanted = {name: REQUIRED[name] for name in parameters if name in REQUIRED}
 
     def act(parameter: str, value: Any) -> Conversation:
@@ -132,8 +144,8 @@ def test_verbs(kind: type[Conversation], verb: str) -> None:
         made = getattr(speaker(conversation), verb)(**{**wanted, parameter: value})
         return made if isinstance(made, Conversation) else conversation
 
-    for parameter in parameters:
-        try_all(partial(act, parameter))
+    for parameter, annotation in parameters.items():
+        try_all(partial(act, parameter), annotation)
 
 
 @pytest.mark.parametrize("name", IMPAIRMENTS)
@@ -156,8 +168,8 @@ def test_impairments(name: str) -> None:
         def truth(self, **options: bool) -> object:
             return conversation.truth(self.segments, **options)
 
-    for parameter in parameters:
-        try_all(partial(Impaired, parameter))
+    for parameter, annotation in parameters.items():
+        try_all(partial(Impaired, parameter), annotation)
 
 
 @pytest.mark.parametrize("name", ["address", "port", "mac", "isn"])
@@ -167,7 +179,7 @@ def test_endpoints(name: str) -> None:
     def act(value: Any) -> Conversation:
         return Conversation(Endpoint(**{"address": "10.0.0.1", "port": 1, name: value}))
 
-    try_all(act)
+    try_all(act, parameters_of(Endpoint)[name])
 
 
 def side() -> Side:
@@ -178,29 +190,17 @@ def side() -> Side:
 @pytest.mark.parametrize(
     ("act", "text"),
     [
-        (lambda: Conversation(rtt=None), "rtt is 0 to 1000 seconds, not None"),
         (lambda: Conversation(rtt=1000.5), "rtt is 0 to 1000 seconds, not 1000.5"),
         (lambda: Conversation(crc="off"), "crc 'off' is neither"),
         (lambda: Conversation(markers=(True,)), r"markers \(True,\) is neither"),
         (lambda: Conversation(crc=[True, False]), r"give one of them, or a tuple of two"),
-        (
-            lambda: Conversation(initiator="10.0.0.1"),
-            r"initiator '10.0.0.1' is no Endpoint; give Endpoint\(",
-        ),
-        (lambda: Conversation(mss="1460"), "mss '1460' is no whole number; give one in 1 to 65495"),
-        (
-            lambda: Conversation(mulpdu=1e3),
-            r"MULPDU 1000.0 is no whole number; give one in .* \(an Atomic Request",
-        ),
         (lambda: Conversation(vlan=1 << 16), "vlan 65536 is not in 0 to 65535"),
         (lambda: Conversation(mulpdu=60), r"MULPDU 60 is not in 70 \(an Atomic Request, "),
         (lambda: Conversation(packing="x"), "packing 'x' is none of aligned, packed, "),
         (lambda: Conversation(start_time=-1), "start_time is 0 to 18446744073 seconds, not -1"),
         (lambda: Conversation(revision=0).initiator.atomic(), "RDMAP version 0 has no such "),
         (lambda: Conversation().moved(start_time=-1), "start_time is 0 to .*, not -1"),
-        (lambda: Conversation().moved(responder="x"), "responder 'x' is no Endpoint"),
         (lambda: Conversation().startup(5), "private_data 5 is neither octets"),
-        (lambda: Conversation(strict="off"), "strict 'off' is neither True nor False"),
         (lambda: Conversation().startup(rtr_private_data=b"x"), "rtr_private_data are those of an"),
         (
             lambda: Conversation(rtr_frame=True).startup(rejected=True, rtr_private_data=b"x"),
@@ -214,7 +214,6 @@ def side() -> Side:
             lambda: Conversation().with_script([FPDUItem(2, b"x")]).frames(),
             "side 2 is not in 0 to 1",
         ),
-        (lambda: ChunkItem(0, 16, "x"), "body 'x' is neither octets"),
         (lambda: ChunkItem(0, 16, b"x", fragments=0), "fragments 0 is not in 1 to 65535"),
         (lambda: conversation_of(5), "there is no preset 5; `scapy-mpa craft --list` shows"),
         (lambda: conversation_of("sned"), "no preset 'sned'; did you mean send"),
@@ -226,12 +225,10 @@ def side() -> Side:
         (lambda: conversation_of("sctp-reject").initiator.send(b"x"), "closed"),
         (lambda: SctpConversation().with_script([5]).segments(), "SCTP has no such item"),
         (lambda: side().send("hello"), "'hello' is neither octets"),
-        (lambda: side().write(b"", stag=None), "STag None is no whole number"),
         (lambda: side().read_request(1 << 32), r"one does not fit its field \(RFC 5040 4.4\)"),
         (lambda: side().set_msn(0, 1 << 32), "MSN 4294967296 is not in 0 to 4294967295"),
         (lambda: side().atomic_response(1), "the responder has no Atomic Request outstanding"),
         (lambda: Endpoint("fe80::1%eth0", 1), "'fe80::1%eth0' has a zone, which packets"),
-        (lambda: Endpoint(10, 1), "10 is no IPv4 or IPv6 address"),
         (lambda: Endpoint("nowhere", 1), "'nowhere' is no IPv4 or IPv6 address"),
         (lambda: Endpoint("::", 65536), "port 65536 is not in 0 to 65535"),
         (lambda: Endpoint("::", 1, mac="02:00"), "'02:00' is no Ethernet address such as 02:00:00"),

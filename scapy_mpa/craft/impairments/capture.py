@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from scapy_mpa.craft.given import integer, number, share
+from scapy_mpa.craft.given import number, share
 from scapy_mpa.craft.impairments.base import MOST, WORD
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.craft.segment import Segment
@@ -51,8 +51,7 @@ class SnapLength:
     :attr:`~scapy_mpa.craft.conversation.Conversation.header_length`."""
 
     def __post_init__(self) -> None:
-        wanted = "of octets"
-        if integer("a snap length", self.octets, wanted) < integer("headers", self.headers, wanted):
+        if self.octets < self.headers:
             raise LocalProtocolError(
                 f"a snap length of {quoted(self.octets)} octets is below the "
                 f"{quoted(self.headers)} of the headers"

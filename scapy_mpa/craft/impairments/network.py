@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scapy_mpa.craft.given import flag, nanoseconds, number, share
+from scapy_mpa.craft.given import nanoseconds, number, share
 from scapy_mpa.craft.impairments.base import (
     MOST,
     delay_acknowledgement,
@@ -46,7 +46,6 @@ class Loss:
 
     def __post_init__(self) -> None:
         share("a rate", self.rate)
-        flag("captured", self.captured)
         number("a distance", self.distance, _DUPLICATES, MOST)
         nanoseconds("a timeout", self.timeout, _LONGEST_TIMEOUT)
 
@@ -93,7 +92,6 @@ class Reordering:
 
     def __post_init__(self) -> None:
         share("a rate", self.rate)
-        flag("by_capture", self.by_capture)
         number("a distance", self.distance, 1, MOST)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:

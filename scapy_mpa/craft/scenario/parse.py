@@ -15,7 +15,6 @@ from scapy_mpa.craft.scenario.values import Chance, number
 from scapy_mpa.craft.scenario.words import Word, words_of
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.shown import quoted
 
 MOST_STEPS: Final = 1 << 18
 """Steps of a scenario, at most, with each repetition: so many take some seconds."""
@@ -39,9 +38,6 @@ def parse_scenario(
     :raises ScenarioError: the text cannot be understood, or describes something impossible.  The
         message says in which line, from 1, and what is expected there.
     """
-    given: object = text
-    if not isinstance(given, str):
-        raise ScenarioError(f"{name}: a text is wanted, not {quoted(given)}")
     options = OptionLines(others)
     steps: _Steps | None = None
     for line_number, line in enumerate(_LINE_END.split(text), 1):

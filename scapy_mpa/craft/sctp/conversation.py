@@ -10,7 +10,7 @@ from typing import Any, Final
 from scapy_mpa.capture.headers import SCTP_PROTOCOL
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation, Phase
-from scapy_mpa.craft.given import flag, number
+from scapy_mpa.craft.given import number
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import FPDUItem, StartupItem
@@ -103,7 +103,7 @@ class SctpConversation(Conversation):
         self.mulpdus = mulpdu, mulpdu
         # DDP Segments cannot be taken for session control, so no side must wait (RFC 6581 7).
         self._responder_may_send = True
-        if flag("handshake", handshake):
+        if handshake:
             self.append(AssociateItem())
 
     # -- verbs -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from scapy_mpa.craft.enhanced import enhanced_octets
-from scapy_mpa.craft.given import as_octets, number
+from scapy_mpa.craft.given import number
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.sctp_chunks import DDP_ADAPTATION
@@ -62,7 +62,7 @@ class ControlItem:
 class ChunkItem:
     """A DATA chunk; any of its fields may be wrong.
 
-    :raises LocalProtocolError: a value has a wrong type, or is out of range.
+    :raises LocalProtocolError: a value is out of range.
     """
 
     side: int
@@ -87,7 +87,6 @@ class ChunkItem:
 
     def __post_init__(self) -> None:
         number("side", self.side, INITIATOR, RESPONDER)
-        as_octets("body", self.body)
         if self.fragments is not None:
             number("fragments", self.fragments, 1, 0xFFFF)
 
