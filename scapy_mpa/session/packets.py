@@ -50,12 +50,8 @@ OnSctp: TypeAlias = DDPSegmentRecovered | SessionControlSeen
 _LENGTHS_AND_CHECKSUMS = frozenset({"len", "plen", "length", "chksum"})
 """Fields of lower layers that Scapy computes from the layers above."""
 
-_WHOLE_FRAMES: Final = 16 << 20
-"""Octets of frames that are kept whole, in all."""
-
 _HEADERS: Final = 512
-"""Octets that are kept of any other frame, at most: room for link, network and TCP headers and a
-tunnel."""
+"""Octets that are kept of a frame, at most: room for link, network and TCP headers and a tunnel."""
 
 
 class Packets:
@@ -82,35 +78,19 @@ class Packets:
         self._lower = LowerLayers(_lower_layers, whole=False)
         self._upper = UpperLayers()
         self.last: dict[bytes, Frame] = {}
-        """The last frame with octets of each flow.
+        """The beginning of the last frame with octets of each flow.
 
-        The next packet gets its lower layers, perhaps much later.  Its payload is needed only for
-        Scapy's ``original``, so the payloads of many directions are dropped."""
-        self._room = _WHOLE_FRAMES
-        """Octets of payload that may still come before payloads are dropped."""
+        The next packet gets its lower layers, perhaps much later."""
         self._is_cut = False
         """Whether a snap length cut off octets of TCP payload."""
 
     def keep(self, frame: Frame, segment: Segment) -> None:
-        """Keep the frame of a segment with octets, for the packets that these will give."""
-        self.last[segment.flow] = frame
+        """Keep the headers of a segment with octets, for the packets that these will give."""
+        number, time_ns, link_type, octets, length, interface = frame
+        self.last[segment.flow] = Frame(
+            number, time_ns, link_type, octets[:_HEADERS], length, interface
+        )
         self._is_cut |= segment.length > len(segment.payload)
-        self._room -= segment.length
-        if self._room < 0:
-            self._drop_payloads(segment.flow)
-
-    def _drop_payloads(self, last: bytes) -> None:
-        """Cut off payloads if all frames together hold too many octets.
-
-        :param last: the flow of the last frame, which stays whole.
-        """
-        frames = self.last
-        if sum(len(frame.octets) for frame in frames.values()) > _WHOLE_FRAMES:
-            for flow, frame in frames.items():
-                if len(frame.octets) > _HEADERS and flow != last:
-                    frames[flow] = frame._replace(octets=frame.octets[:_HEADERS])
-        # So the cost of this scan per octet of payload is bounded, however many frames there are.
-        self._room = max(_WHOLE_FRAMES, _HEADERS * len(frames))
 
     def of(self, events: list[Event], frame: Frame | None = None) -> list[Packet]:
         """Report events, and return their packets.

@@ -231,7 +231,8 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
             yield packet
             continue
         if segment.length:
-            last[segment.flow] = frame, segment
+            # Only the headers are needed.
+            last[segment.flow] = frame._replace(octets=frame.octets[:512]), segment
         found = list(recovered(flows.receive(segment)))
         yield from found
         if not found and not (segment.length and flows.carries_mpa(segment.flow)):

@@ -9,12 +9,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from scapy.layers.inet import TCP
-from scapy.packet import Packet
 from scapy.sendrecv import sniff
 
 from scapy_mpa.capture import open_capture
-from scapy_mpa.capture.frame import Frame
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation
 from scapy_mpa.layers import FPDU
@@ -22,11 +19,10 @@ from scapy_mpa.session import Limits, MPASession, rdmpa
 from scapy_mpa.session.mpasession import Recovery
 from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS
-from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import RPING
-from tests.stream.talk import REPLY, REQUEST, Talk, started, whole
-from tests.truth import messages, mpastream, pcapfile
+from tests.stream.talk import whole
+from tests.truth import pcapfile
 
 
 def test_wrong_arguments() -> None:
@@ -78,46 +74,3 @@ def test_both_keep_the_limits(tmp_path: pathlib.Path) -> None:
     assert [bytes(each) for each in packets] == [bytes(each) for each in limited]
     assert sum(isinstance(event, GapFound) for event in events) == len(limited.gaps())
     assert sum(FPDU in each for each in limited) < sum(FPDU in each for each in whole)
-
-
-def put(frames: list[tuple[int, bytes]], talk: Talk, port: int, second: int) -> None:
-    """Add the frames of a connection, each with its time in nanoseconds."""
-    made = pcapfile.frames(talk.segments, ports=(port, 4000))
-    frames.extend((second * SECOND + len(frames) * 1000, each) for each in made)
-
-
-@pytest.mark.parametrize("what", ["late copy", "ports used again"])
-def test_the_frame_at_which_payloads_are_dropped(what: str) -> None:
-    """It may belong to a connection that has ended, or end one."""
-    ulpdus = [messages.send(msn, bytes(30_000), 60_000)[0] for msn in (1, 2)]
-    octets, truth = mpastream.build_stream(ulpdus)
-    frames: list[tuple[int, bytes]] = []
-    first = started()
-    first.say(0, octets)
-    late = first.segments[-1]
-    first.close()
-    put(frames, first, 1, 0)
-    startup = len(REQUEST) + len(REPLY)
-    held = startup + len(octets)
-    while (free := (16 << 20) - 100 - held) > startup:
-        other = started()
-        other.say(0, octets[: free - startup])
-        held += startup + min(len(octets), free - startup)
-        put(frames, other, 2 + len(frames), 0)
-    again = Talk((3_000_000_000, 3_500_000_000), syn=False)
-    if what == "late copy":
-        again.segments.append(late)
-    else:
-        again.say(0, octets)
-    put(frames, again, 1, 62)
-    recovery = Recovery()
-    packets: list[Packet] = []
-    for number, (time_ns, each) in enumerate(frames, 1):
-        frame = Frame(number, time_ns, 1, each, len(each), None)
-        packets += recovery.receive(frame)[0]
-    # The kept frames show that payloads were dropped.
-    assert sum(len(each.octets) for each in recovery.packets.last.values()) < 1 << 20
-    packets += recovery.finish()
-    found = [bytes(each[FPDU]) for each in packets if FPDU in each and each[TCP].sport == 1]
-    wanted = [octets[fpdu.start : fpdu.end] for fpdu in truth]
-    assert found == wanted * (1 + (what == "ports used again"))
