@@ -33,9 +33,9 @@ RECORDED_FPDUS: Final = 1000
 """Default for how many FPDUs of a connection are taken: each fuzz case is a file with all of
 them."""
 
-_HELD_OCTETS: Final = 12 << 20
-"""Octets of startup frames, at most, that are held for connections without an FPDU: as many as the
-stream core holds.  Few connections are in that state at a time, unless an attacker makes many."""
+_MOST_OPEN: Final = 128
+"""Open connections without an FPDU whose startup frames are held, at most.  Few connections are in
+that state at a time, and an attacker's startup frames may have 64 KiB each."""
 
 _MOST: Final = (1 << 63) - 1
 """The largest length of a list."""
@@ -123,31 +123,23 @@ def _beginning(events: Iterable[Event], number: int | None) -> _Beginning:
     """
     # The startup frames of connections that have not ended, oldest first.
     opened: dict[ConnectionId, dict[StartupKind, StartupSeen]] = {}
-    held = given_up = 0
+    given_up = 0
     for event in events:
         connection = event.connection
         if number not in (None, connection.number):
             continue
-        startups = opened.get(connection, {})
         if isinstance(event, StartupSeen):
-            held -= _octets(startups)
-            startups[event.startup.kind] = event
-            opened[connection] = startups
-            held += _octets(startups)
-            while held > _HELD_OCTETS:
-                held -= _octets(opened.pop(next(iter(opened))))
+            opened.setdefault(connection, {})[event.startup.kind] = event
+            if len(opened) > _MOST_OPEN:
+                del opened[next(iter(opened))]
                 given_up += 1
         elif isinstance(event, FPDURecovered):
+            startups = opened.get(connection, {})
             if event.crc in _SOUND and startups.keys() >= _NEEDED:
                 return _Beginning(startups, event, given_up)
         elif isinstance(event, ConnectionEnded):
-            held -= _octets(opened.pop(connection, {}))
+            opened.pop(connection, None)
     return _Beginning({}, None, given_up)
-
-
-def _octets(startups: dict[StartupKind, StartupSeen]) -> int:
-    """Return how many octets startup frames have."""
-    return sum(len(each.octets) for each in startups.values())
 
 
 def _sound_fpdus(events: Iterable[Event], beginning: _Beginning) -> Iterator[FPDURecovered]:

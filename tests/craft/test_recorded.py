@@ -165,7 +165,7 @@ def test_memory_of_open_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     octets = many(100, reset=False).getvalue()
     assert len(recorded(io.BytesIO(octets)).script) == 5
     # There is room for about ten, with the last one among them.
-    monkeypatch.setattr(MODULE, "_HELD_OCTETS", 10 * 1064)
+    monkeypatch.setattr(MODULE, "_MOST_OPEN", 10)
     again = recorded(io.BytesIO(octets))
     assert str(again.initiator.endpoint.address) == "10.1.0.100"
     assert recorded(io.BytesIO(octets), 100).script == again.script
