@@ -15,7 +15,7 @@ from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft.captured import Captured, captured_items, captured_streams, first_followed
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
-from scapy_mpa.craft.enhanced import check_enhanced, enhanced_fields
+from scapy_mpa.craft.enhanced import enhanced_fields
 from scapy_mpa.craft.given import LATEST, as_octets, nanoseconds, number, pair
 from scapy_mpa.craft.layout import Placed, lay_out
 from scapy_mpa.craft.options import INITIATOR, LONGEST_RTT, RESPONDER, SIDES, Options, Packing
@@ -256,8 +256,6 @@ class Conversation:
         reply_private_data = as_octets("reply_private_data", reply_private_data)
         rtr_private_data = as_octets("rtr_private_data", rtr_private_data)
         own, peers = (control_flags, ird, ord), (reply_control_flags, reply_ird, reply_ord)
-        check_enhanced(own, "")
-        check_enhanced(peers, "reply_")
         if rtr is not None and rtr not in tuple(RTR):
             indications = ", ".join(each.value for each in RTR)
             raise LocalProtocolError(f"rtr {quoted(rtr)} is none of {indications}")

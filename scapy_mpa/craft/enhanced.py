@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from scapy_mpa.craft.given import number
 from scapy_mpa.wire.control_flags import RTR, rtr_flags
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import build_enhanced
@@ -15,8 +14,6 @@ _EnhancedData: TypeAlias = tuple[str | None, int | None, int | None]
 
 _DEPTH: Final = 16
 """IRD and ORD of a Request if none are given."""
-_DEEPEST: Final = 0x3FFF
-"""The largest number in the 14 bits of IRD or ORD."""
 
 
 def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
@@ -28,18 +25,6 @@ def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
     if rtr is not None:
         return rtr_flags(dialect, RTR(rtr))
     return rtr_flags(dialect, *RTR) if dialect is Dialect.DRAFT_PEER_CONNECT_01 else ""
-
-
-def check_enhanced(data: _EnhancedData, name: str) -> None:
-    """Check the ranges of IRD and ORD.
-
-    :param name: the beginning of their names, for the error.
-    :raises LocalProtocolError: a value is out of range.
-    """
-    _, ird, ord = data
-    for field, depth in (("ird", ird), ("ord", ord)):
-        if depth is not None:
-            number(f"{name}{field}", depth, 0, _DEEPEST)
 
 
 def enhanced_fields(

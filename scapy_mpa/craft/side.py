@@ -346,8 +346,6 @@ class Side:
         number("layer", layer, 0, 0xF)
         number("etype", etype, 0, 0xF)
         number("error_code", error_code, 0, 0xFF)
-        if (size := fields.get("ddp_segment_length")) is not None:
-            number("ddp_segment_length", size, 0, 0xFFFF)
         for name in ("ddp_header", "rdmap_header"):
             if fields.get(name) is not None:
                 fields[name] = as_octets(name, fields[name])

@@ -82,7 +82,7 @@ class MPASession(DefaultSession):
     :param check: also call ``on_event`` for DDP segments and RDMAP messages that a receiver must
         not accept (:mod:`scapy_mpa.stream.checks`).
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
-    :raises TypeError: ``on_event`` is no function, or ``limits`` is no :class:`Limits`.
+    :raises TypeError: ``limits`` is no :class:`Limits`.
     """
 
     def __init__(
@@ -96,8 +96,6 @@ class MPASession(DefaultSession):
         check: bool = False,
     ) -> None:
         super().__init__(supersession)
-        if not (on_event is None or callable(on_event)):
-            raise TypeError(f"on_event is {on_event!r}; give a function that takes an event")
         self._others = others
         named = dialect_named(dialect)
         self._recovery = partial(Recovery, on_event, limits_of(limits), named, check=check)

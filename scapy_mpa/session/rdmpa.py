@@ -175,19 +175,12 @@ def rdmpa(
     :param dialect: the dialect, by its name, where the octets do not show it.
     :param check: also check DDP segments and RDMAP messages; ``errors()`` then has those that a
         receiver must not accept (:mod:`scapy_mpa.stream.checks`).
-    :raises TypeError: ``filename`` is neither a name nor a file open for binary reading. Packets
-        that were read already are for ``sniff(offline=packets, session=MPASession)``.
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     :raises FileNotFoundError: there is no file of this name.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If only its
         end is damaged, the packets before are returned, and a warning is logged. A warning is also
         logged for interfaces that a pcapng file describes wrongly.
     """
-    if not isinstance(filename, str | os.PathLike) and not hasattr(filename, "read"):
-        raise TypeError(
-            f"the name of a capture, or an open file, is wanted, not {type(filename).__name__}; "
-            "packets are for sniff(offline=packets, session=MPASession)"
-        )
     packets: list[Packet] = []
     records: list[Record] = []
     messages: list[RDMAPMessage] = []

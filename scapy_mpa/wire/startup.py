@@ -239,8 +239,8 @@ def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:
     """
     if not (0 <= ird <= _DEPTH and 0 <= ord <= _DEPTH) or set(control_flags) - {*_CONTROL_FLAGS}:
         raise LocalProtocolError(
-            f"control flags {quoted(control_flags)}, IRD {ird}, ORD {ord}: letters out of ABCD and "
-            "numbers up to 0x3FFF are wanted (RFC 6581 9)"
+            f"control flags {quoted(control_flags)}, IRD {quoted(ird)}, ORD {quoted(ord)}: letters "
+            "out of ABCD and numbers up to 0x3FFF are wanted (RFC 6581 9)"
         )
     words = [ird, ord]
     for letter in control_flags:

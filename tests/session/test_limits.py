@@ -32,9 +32,6 @@ def test_wrong_arguments() -> None:
         for take in (partial(rdmpa, RPING), MPASession, Cleaner):
             with pytest.raises(TypeError, match=r"limits are .*; give Limits\("):
                 take(limits=given)
-    given = "print"
-    with pytest.raises(TypeError, match="on_event is 'print'; give a function"):
-        MPASession(on_event=given)
     for take in (partial(rdmpa, RPING), MPASession, Cleaner):
         with pytest.raises(LocalProtocolError, match="no dialect 'rfc'"):
             take(dialect="rfc")
