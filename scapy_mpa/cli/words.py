@@ -173,8 +173,6 @@ def _frame(record: dict[str, Any]) -> str:
         words.append("no CRC")
     if record["placed"] == "speculative":
         words.append("placed speculatively")
-    if record["located_by"] == "search":
-        words.append("by search")
     return f"{_segment(record, 'Frame', size)}, {', '.join(words)}, seq {record['seq']}"
 
 

@@ -2,7 +2,8 @@
 """The records that a perfect dissector must report of a conversation of iWARP Framing for TCP.
 
 As in :mod:`scapy_mpa.craft.truth`, there are all records only if nothing is wrong or missing.
-Without both indications there are none.
+Frames are read in order, so there are none after one that is wrong or missing.  Without both
+indications there are none.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
         return []
     kept = [each for each in found if isinstance(each.placed.item, IndicationItem | FrameItem)]
     if not setting.is_exact:
-        return [_record(each, agreement, setting) for each in kept]
+        first = _readable(placed, found)
+        return [_record(each, agreement, setting) for each in kept if each.placed.number in first]
     delivered, unanswered = message_records(found if agreement.rdma else [], setting)
     records: list[tuple[int, Record]] = []
     for each in kept:
@@ -47,6 +49,20 @@ def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     records.sort(key=itemgetter(0))
     reported = [record for _, record in records]
     return [*reported, _connection(found, agreement, setting), *unanswered]
+
+
+def _readable(placed: list[Placed], found: list[Found]) -> set[int]:
+    """Return the numbers of the items before the first one of their side that was not found."""
+    numbers = {each.placed.number for each in found}
+    readable: set[int] = set()
+    broken: set[int] = set()
+    for each in placed:
+        side = getattr(each.item, "side", INITIATOR)
+        if each.octets and each.number not in numbers:
+            broken.add(side)
+        elif side not in broken:
+            readable.add(each.number)
+    return readable
 
 
 def _agreement(found: Iterable[Found]) -> Agreement | None:

@@ -15,12 +15,11 @@ Nothing is padded, so CRCs and frames begin anywhere.  The header CRC covers all
 The payload CRC covers the payload, and is present even if the payload has no octets.
 """
 
-import re
 from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
-from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.fields import packed, unpacked
 
 FRAME_HEADER_LENGTH: Final = 6
@@ -28,8 +27,6 @@ LARGEST_SIZE: Final = 0xFFFF
 """The largest value of header_size and payload_size."""
 
 _HEADER: Final = Struct(">HHH")
-_FIRST_OCTETS: Final = rb"[\0-%c]" % (TAGGED[0] - 1), rb"[%c-\xff]" % TAGGED[0]
-"""The possible first octets of an untagged and of a tagged DDP header."""
 
 
 class FrameHeader(NamedTuple):
@@ -68,21 +65,6 @@ def frame_layout(header: FrameHeader, *, header_crc: bool, payload_crc: bool) ->
     return FrameLayout(
         header_end, payload, payload_end, payload_end + CRC_LENGTH if payload_crc else payload_end
     )
-
-
-def frame_pattern(vtag: int) -> re.Pattern[bytes]:
-    """Return a pattern for places where a frame may begin (5.1); its matches are empty.
-
-    It checks the IFT header and the next octet, whose T bit shows the right header_size.
-
-    :param vtag: VTag of the frame, 16 bits.
-    """
-    tag = re.escape(vtag.to_bytes(2, "big"))
-    heads = b"|".join(
-        re.escape(size.to_bytes(2, "big")) + b".." + tag + first
-        for size, first in zip(DDP_HEADER_LENGTHS, _FIRST_OCTETS, strict=True)
-    )
-    return re.compile(b"(?=" + heads + b")", re.DOTALL)
 
 
 def mulpdu(emss: int, *, header_crc: bool, payload_crc: bool) -> int:

@@ -455,6 +455,11 @@ def errors(
 
 OTHER_CLAUSES = {"rtr-frame-proposal-2007/2/before-reply": "RFC 5044 7.1.2"}
 """The clause by which octets are reported that break another one, too."""
+BEYOND_THE_END = {
+    f"{IFT}/5.1/{what}": f"({IFT} 6)"
+    for what in ("payload-size-longer", "payload-size-largest", "header-crc-missing")
+}
+"""A frame that claims more octets than follow is not whole when the connection ends."""
 
 
 def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
@@ -465,6 +470,7 @@ def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
     terminates = [f"{layer}/{etype}/0x{code:02x}" for layer, etype, code in expectation.terminates]
     clause = OTHER_CLAUSES.get(mutation.name, mutation.clause)
     clauses = [f"({clause}{more}" for more in (")", " rule ", " rules ")]
+    clauses.append(BEYOND_THE_END.get(mutation.name, clauses[0]))
     return any(each in error["text"] for each in clauses) or any(
         each in error["text"] for each in terminates
     )
@@ -609,7 +615,6 @@ def test_fpduptr_of_two_equal_octets() -> None:
         ("header-size-longer", 104),
         ("payload-crc-missing", 17),
         ("payload-crc-missing", 21),
-        ("payload-size-largest", 13),
         ("payload-size-longer", 44),
     ],
 )
