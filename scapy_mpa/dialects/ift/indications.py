@@ -23,15 +23,10 @@ class Indications:
         :param position: where the search begins.
         """
         begin = max(position, island.held)
-        end = begin + INDICATION_LENGTH
-        is_first = (
-            begin == island.start
-            and half.may_begin_at(island, begin)
-            and island.captured_until(begin, end) == end
-        )
-        found = find_indication(island, begin, is_first=is_first)
+        may_begin = begin == island.start and half.may_begin_at(island, begin)
+        found = find_indication(island, begin)
         while isinstance(found, FoundIndication):
-            is_first = is_first and found.position == begin
+            is_first = may_begin and found.position == begin
             frames = island.frames(found.position, found.end)
             _phase_of(half).take(half, found, frames, is_first=is_first)
             if half.phase is not Phase.STREAMING:

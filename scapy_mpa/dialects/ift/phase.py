@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.dialects.ift.framing import IFTFraming
-from scapy_mpa.dialects.ift.scan import FoundIndication, may_become_indication
+from scapy_mpa.dialects.ift.scan import FoundIndication
 from scapy_mpa.stream.events import AdaptionIndicationSeen
-from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole
+from scapy_mpa.stream.halves.extent import acknowledged_with
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.transitions import enter_other
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.ift_indication import problem_text
+from scapy_mpa.wire.ift_indication import INDICATION_LENGTH, problem_text
 from scapy_mpa.wire.ift_negotiation import negotiate
 
 
@@ -115,32 +115,14 @@ class IFTPhase:
             problem = problem_text("phase 1 was sent before phase 0 was received", "4.2")
             half.wrong(None, answer.position, problem)
 
-    def conclude(self, how: str | None) -> None:
-        """Report an indication without an answer, at the end of the connection.
-
-        :param how: how the connection ended; None if that was not captured.
-        """
+    def conclude(self) -> None:
+        """Report a direction that begins with other octets than an answer to an indication."""
         for half, found in zip(self._halves, self._seen, strict=True):
-            peer = self._halves[1 - half.direction]
-            if found is None or self._seen[peer.direction] is not None:
+            begin = half.begin
+            island = None if found or begin is None else half.islands.at(begin)
+            if begin is None or island is None:
                 continue
-            if (position := _begins_otherwise(peer)) is not None:
+            end = begin + INDICATION_LENGTH
+            if end <= island.end and island.captured_until(begin, end) == end:
                 problem = problem_text("no adaption indication answers the one of the peer", "4.2")
-                peer.wrong(None, position, problem)
-            elif how and not found.indication.ph and is_whole(half) and is_whole(peer):
-                problem = problem_text(
-                    f"the connection was {how} before phase 0 was answered", "4.2"
-                )
-                half.wrong(None, found.end, problem)
-
-
-def _begins_otherwise(half: HalfConnection) -> int | None:
-    """Return where a direction begins, None if the octets captured there may begin an indication.
-
-    None also if no octets were captured there.
-    """
-    begin = half.begin
-    island = None if begin is None else half.islands.at(begin)
-    if begin is None or island is None or may_become_indication(island, begin):
-        return None
-    return begin
+                half.wrong(None, begin, problem)

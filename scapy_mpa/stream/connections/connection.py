@@ -455,7 +455,7 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
         _conclude_startup(connection)
         initiator = connection.startup.initiator
     else:
-        other_framing.conclude(_how_it_ended(connection))
+        other_framing.conclude()
         initiator = other_framing.initiator
     if connection.reset is not None:
         connection.reset.acknowledge()

@@ -37,11 +37,8 @@ class OtherFraming(Protocol):
     def initiator(self) -> int | None:
         """The direction of the side that began it; None if that is not known."""
 
-    def conclude(self, how: str | None) -> None:
-        """Report what its beginning lacks: nothing more will come.
-
-        :param how: how the connection ended; None if that was not captured.
-        """
+    def conclude(self) -> None:
+        """Report what its beginning lacks: nothing more will come."""
 
 
 class OtherFramings(Protocol[_Half]):

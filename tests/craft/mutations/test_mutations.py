@@ -453,13 +453,18 @@ def errors(
     return found
 
 
-OTHER_CLAUSES = {"rtr-frame-proposal-2007/2/before-reply": "RFC 5044 7.1.2"}
-"""The clause by which octets are reported that break another one, too."""
-BEYOND_THE_END = {
-    f"{IFT}/5.1/{what}": f"({IFT} 6)"
-    for what in ("payload-size-longer", "payload-size-largest", "header-crc-missing")
+NOTICED_BY = {
+    # A frame that claims more octets than follow is not whole when the connection ends.
+    **{
+        f"{IFT}/5.1/{what}": f"({IFT} 6)"
+        for what in ("payload-size-longer", "payload-size-largest", "header-crc-missing")
+    },
+    # What has another magic number is no indication.
+    **{f"{IFT}/4.1/phase-{phase}-magic-wrong": f"({IFT} 4.2)" for phase in (0, 1)},
+    # The Initiator speaks before it has the Reply.
+    "rtr-frame-proposal-2007/2/before-reply": "(RFC 5044 7.1.2 rule 3)",
 }
-"""A frame that claims more octets than follow is not whole when the connection ends."""
+"""Clauses by which a receiver notices, where these are others."""
 
 
 def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
@@ -468,9 +473,8 @@ def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
     if error["code"] is not None and not mutation.is_overheard:
         return error["code"] in expectation.codes
     terminates = [f"{layer}/{etype}/0x{code:02x}" for layer, etype, code in expectation.terminates]
-    clause = OTHER_CLAUSES.get(mutation.name, mutation.clause)
-    clauses = [f"({clause}{more}" for more in (")", " rule ", " rules ")]
-    clauses.append(BEYOND_THE_END.get(mutation.name, clauses[0]))
+    clauses = [f"({mutation.clause}{more}" for more in (")", " rule ", " rules ")]
+    clauses.append(NOTICED_BY.get(mutation.name, clauses[0]))
     return any(each in error["text"] for each in clauses) or any(
         each in error["text"] for each in terminates
     )
