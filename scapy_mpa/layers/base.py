@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from scapy.packet import Packet
 
 from scapy_mpa.layers.fields import NoteField, OffWire
-from scapy_mpa.layers.pickled import reduced
 from scapy_mpa.wire.errors import RemoteProtocolError
 
 __all__ = ["_Layer"]
@@ -88,9 +86,6 @@ class _Layer(Packet):
     def answers(self, other: Packet) -> bool:
         """Return whether this layer answers ``other``; most layers answer none."""
         return False
-
-    def __reduce__(self) -> tuple[Callable[..., Packet], tuple[Any, ...]]:
-        return reduced(self)
 
     def show2(
         self, dump: bool = False, indent: int = 3, lvl: str = "", label_lvl: str = ""

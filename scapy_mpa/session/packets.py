@@ -20,7 +20,6 @@ from scapy_mpa.capture.headers import IPV4
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.capture.reframe import Reframer
-from scapy_mpa.layers.pickled import pickle_whole
 from scapy_mpa.session.dissect import dissect, packet_of, set_time
 from scapy_mpa.session.form import stack
 from scapy_mpa.session.lower import LowerLayers
@@ -222,10 +221,8 @@ def _strip(transport: Packet) -> None:
     """Remove the payload of TCP or SCTP, and all lengths and checksums that cover it."""
     transport.remove_payload()
     del transport.chksum
-    pickle_whole(type(transport))
     below = transport.underlayer
     while below is not None and not isinstance(below, NoPayload):
-        pickle_whole(type(below))
         for field in below.fields_desc:
             if field.name in _LENGTHS_AND_CHECKSUMS and field.default is None:
                 below.delfieldval(field.name)

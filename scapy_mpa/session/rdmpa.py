@@ -80,10 +80,6 @@ class MPAPacketList(PacketList):
         joined._not_followed = self._not_followed + Counter(getattr(other, "_not_followed", ()))
         return joined
 
-    def __reduce__(self) -> tuple[type[MPAPacketList], tuple[Any, ...]]:
-        parts = self.res, self.listname, self.stats, self._records, self._not_followed
-        return type(self), (*parts, self._messages)
-
     def connection(self, number: int) -> MPAPacketList:
         """Return the packets recovered from one connection, with its records.
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a Scapy user may do with any packet: copy, stack, fuzz, print, compare, pickle."""
+"""What a Scapy user may do with any packet: copy, stack, fuzz, print, compare."""
 
 import copy
 import doctest
 import importlib
 import json
-import pickle
 import pkgutil
 import random
 import re
@@ -122,14 +121,6 @@ def is_typed_in(packet: Packet) -> None:
     assert bytes(evaluated(read_again(packet))) == bytes(packet)
 
 
-def is_pickled(packet: Packet) -> None:
-    """Also those that cannot be read from their octets alone."""
-    read = read_again(packet)
-    again = pickle.loads(pickle.dumps(read))
-    assert again == read
-    assert bytes(again) == bytes(read)
-
-
 def is_several(packet: Packet) -> None:
     """Scapy's lists of values make several packets."""
     base = packet.copy()
@@ -169,7 +160,7 @@ def test_each_packet(packet: Packet) -> None:
     """All that is done with a packet."""
     for check in (
         *(is_rebuilt, is_copied, is_stacked, is_typed_in),
-        *(is_pickled, is_several, is_shown, is_fuzzed),
+        *(is_several, is_shown, is_fuzzed),
     ):
         check(packet)
 
@@ -265,7 +256,6 @@ def test_provenance(layer: type[Packet], found: object) -> None:
     for each in (packet, packet.copy(), stack[layer], stack.copy(), next(iter(stack)), *packet):
         assert each.provenance is found
     if found is FOUND:
-        assert pickle.loads(pickle.dumps(packet)).provenance == found
         lines = [line for line in packet.show(dump=True).splitlines() if "provenance" in line]
         assert lines == ["  provenance= Found(connection=7, frames=(1, 2), crc='good')"]
     assert packet == other
