@@ -14,7 +14,6 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.headers import (
-    ETHERNET_HEADER,
     FRAGMENT,
     IPV4,
     IPV6,
@@ -138,13 +137,6 @@ def _encrypted(headers: Headers) -> int:
     raise NotFollowedError(ENCRYPTED.format("ESP"))
 
 
-def _ether_ip(headers: Headers) -> int:
-    """RFC 3378."""
-    headers.take(2, "EtherIP header")
-    headers.enter("EtherIP")
-    return ETHERNET_HEADER
-
-
 READERS: Final[dict[int, Reader]] = {
     IPV4: _ipv4,
     IPV6: _ipv6,
@@ -155,5 +147,4 @@ READERS: Final[dict[int, Reader]] = {
     PROTOCOL | 51: _authentication,
     PROTOCOL | 4: next_is(IPV4, "IP"),
     PROTOCOL | 41: next_is(IPV6, "IP"),
-    PROTOCOL | 97: _ether_ip,
 }

@@ -24,7 +24,7 @@ from scapy_mpa.capture.headers import (
     Reader,
     uint16,
 )
-from scapy_mpa.capture.reason import ENCRYPTED, TOO_MANY_HEADERS, NotFollowedError
+from scapy_mpa.capture.reason import TOO_MANY_HEADERS, NotFollowedError
 
 LINK_HEADER: Final = "link header"
 
@@ -51,10 +51,6 @@ _BSD_FAMILIES: Final = {2: IPV4, 10: IPV6, 23: IPV6, 24: IPV6, 28: IPV6, 30: IPV
 """Address families. IPv6 has five: of Linux, Windows, NetBSD and OpenBSD, FreeBSD, Darwin."""
 
 _IP_VERSIONS: Final = {4: IPV4, 6: IPV6}
-
-_MACSEC_SCI: Final = 0x20
-_MACSEC_CHANGED: Final = 0x0C
-"""E and C (IEEE 802.1AE 9.5): the octets are encrypted, or changed."""
 
 _NFLOG_FAMILIES: Final = {2: IPV4, 10: IPV6}
 _NFLOG_PAYLOAD: Final = 9
@@ -111,13 +107,6 @@ def _tag(headers: Headers) -> int:
     return _sized(headers, at + 2)
 
 
-def _backbone(headers: Headers) -> int:
-    """The I-TAG of IEEE 802.1ah, and the customer's addresses."""
-    at = headers.take(4, LINK_HEADER)
-    headers.network += headers.octets[at + 1 : at + 4]
-    return ETHERNET_HEADER
-
-
 def _tag_of(length: int) -> Reader:
     """Return a reader of a tag whose last two octets are an EtherType; the rest is not used."""
 
@@ -126,16 +115,6 @@ def _tag_of(length: int) -> Reader:
         return _sized(headers, headers.at - 2)
 
     return read
-
-
-def _macsec(headers: Headers) -> int:
-    """IEEE 802.1AE 9.3: integrity without confidentiality."""
-    at = headers.take(6, LINK_HEADER)
-    control = headers.octets[at]
-    if control & _MACSEC_CHANGED:
-        raise NotFollowedError(ENCRYPTED.format("MACsec"))
-    headers.take(10 if control & _MACSEC_SCI else 2, LINK_HEADER)
-    return ether_type(headers, headers.at - 2)
 
 
 def _llc(headers: Headers) -> int:
@@ -268,10 +247,7 @@ READERS: Final[dict[int, Reader]] = {
     **{ETHER_TYPE | number: _tag for number in _TAGS},
     LLC: _llc,
     ETHER_TYPE | _LONG_LLC: _llc,
-    ETHER_TYPE | 0x88E7: _backbone,
-    ETHER_TYPE | 0x88E5: _macsec,
-    # VN-Tag; E-TAG of IEEE 802.1BR; Cisco MetaData.
+    # VN-Tag; E-TAG of IEEE 802.1BR.
     ETHER_TYPE | 0x8926: _tag_of(6),
     ETHER_TYPE | 0x893F: _tag_of(8),
-    ETHER_TYPE | 0x8909: _tag_of(8),
 }

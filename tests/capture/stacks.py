@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from scapy.contrib.geneve import GENEVE
-from scapy.contrib.macsec import MACsec
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrHopByHop
@@ -77,7 +76,6 @@ PACKET_IN_FRAME: dict[str, Wrap] = {
     "TPID 9300": tagged(bytes.fromhex("93000005")),
     "VN-Tag": tagged(bytes.fromhex("8926 80010002")),
     "802.1BR": tagged(bytes.fromhex("893f 000000010000")),
-    "CMD": tagged(bytes.fromhex("8909 0101 0001 0002")),
     "LLC": lambda inner: octets(
         # Scapy fills in the length.
         Ether(src=SOURCE, dst=TARGET, type=min(8 + len(inner), 1500))
@@ -91,11 +89,6 @@ PACKET_IN_FRAME: dict[str, Wrap] = {
         / SNAP(code=type_of(inner))
         / inner
     ),
-    "MACsec": lambda inner: (
-        octets(ETHER / MACsec(E=0, C=0, SC=1, an=1, pn=77, sci=b"\x02" * 8, type=type_of(inner)))
-        + inner
-        + bytes(16)
-    ),
     "MPLS": mpls(),
     "MPLS, three labels": mpls(labels=3),
     "MPLS from upstream": upstream,
@@ -107,10 +100,6 @@ PACKET_IN_FRAME: dict[str, Wrap] = {
 FRAME_IN_FRAME: dict[str, Wrap] = {
     "pseudowire with a control word": mpls(bytes.fromhex("00000007")),
     "pseudowire": mpls(),
-    "802.1ah": lambda inner: octets(ETHER)[:12] + bytes.fromhex("88e7 00000c0d") + inner,
-    "stacked 802.1ah": lambda inner: (
-        octets(ETHER)[:12] + bytes.fromhex("88a80002 88e7 00000c0d") + inner
-    ),
 }
 ERSPAN_2 = bytes.fromhex("1005 0064 00000000")
 ERSPAN_3 = bytes.fromhex("2005 0064 00000001 0000")
@@ -133,9 +122,6 @@ FRAME_IN_PACKET: dict[str, Wrap] = {
     ),
     "ERSPAN III, platform": gre(
         0x22EB, seqnum_present=1, seqence_number=7, head=ERSPAN_3 + bytes.fromhex("0001") + bytes(8)
-    ),
-    "EtherIP": lambda inner: octets(
-        IP(src="192.0.2.1", dst="192.0.2.2", proto=97) / b"\x30\0" / inner
     ),
 }
 PACKET_IN_PACKET: dict[str, Wrap] = {
