@@ -31,7 +31,6 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_frame import (
     FRAME_HEADER_LENGTH,
     LARGEST_SIZE,
-    FrameHeader,
     frame_layout,
     parse_frame_header,
 )
@@ -121,8 +120,7 @@ class IFTFrame(_Carrier):
                   DDP payload
     payload_crc   CRC32c of the DDP payload, after it
     crcs          not on the wire: the CRCs of the frame: ``h``, ``p``, ``hp``
-                  or empty; None: both, and when octets are read, those that
-                  match
+                  or empty; None: both
     provenance    not on the wire: where the frame was found, any object
     ============  =============================================================
 
@@ -130,7 +128,7 @@ class IFTFrame(_Carrier):
     CRC is where the DDP header ends by ``header_size``.  A dissected frame has all values given, so
     it is rebuilt unchanged; after a change, call ``packet[IFTFrame].recompute()``.
 
-    The CRCs of frames were negotiated, so octets are best read with them: ``IFTFrame(octets,
+    The CRCs of frames were negotiated, and octets must be read with them: ``IFTFrame(octets,
     crcs="h")``.  Octets after the frame, in a stream the next one, become ``Padding``.  The RDMAP
     fields of a segment are valid in RDMA mode only; in DDP mode these octets are the ULP's.
 
@@ -220,7 +218,7 @@ class IFTFrame(_Carrier):
             return super().do_dissect(s)
         header = parse_frame_header(s)
         (given,) = self._read_with
-        crcs = _matching_crcs(s, header) if given is None else _which_crcs(given)
+        crcs = _which_crcs(given)
         layout = frame_layout(header, header_crc="h" in crcs, payload_crc="p" in crcs)
         field = self.get_field("header_crc")
         self.fields.update(header._asdict())
@@ -248,15 +246,3 @@ def _which_crcs(crcs: str | None) -> str:
     if wanted not in ("", "h", "p", "hp"):
         raise LocalProtocolError(f"crcs is {crcs!r}, and not one of '', 'h', 'p', 'hp'")
     return wanted
-
-
-def _matching_crcs(octets: bytes, header: FrameHeader) -> str:
-    """Return which CRCs match the octets, if ``crcs`` is not given."""
-    found = ""
-    layout = frame_layout(header, header_crc=True, payload_crc=True)
-    if len(octets) >= layout.payload and crc_is_good(octets[: layout.payload]):
-        found = "h"
-    layout = frame_layout(header, header_crc=bool(found), payload_crc=True)
-    if len(octets) >= layout.length and crc_is_good(octets[layout.payload : layout.length]):
-        found += "p"
-    return found

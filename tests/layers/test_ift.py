@@ -61,15 +61,6 @@ def test_frame_of_any_octets_is_rebuilt(octets: bytes, crcs: str | None) -> None
     assert bytes(IFTFrame(octets, crcs=crcs)) == octets
 
 
-@given(ulpdus(largest=300), CRCS)
-def test_crcs_are_found_out(ulpdu: bytes, crcs: str) -> None:
-    """Where nobody says which CRCs there are, those that fit are taken."""
-    octets = bytes(IFTFrame(crcs=crcs) / Raw(ulpdu))
-    read = IFTFrame(octets)
-    assert bytes(read) == octets
-    assert crcs in ("", read.crcs) or len(read.crcs) > len(crcs)
-
-
 def test_what_is_given_is_sent() -> None:
     """Sizes and CRCs may be wrong; what is dissected is computed anew when asked for."""
     frame = IFTFrame(payload_size=9, header_crc=1, crcs="h") / DDPUntagged() / RDMAPSend() / b"x"
