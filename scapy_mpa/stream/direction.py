@@ -16,10 +16,15 @@ from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.halves.extent import waits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, RecentOctets, differing_stretch
-from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary import octets_missing, read
-from scapy_mpa.stream.sequence import SEQUENCE_HALF, SEQUENCE_MASK, SEQUENCE_SPACE, sequence_number
+from scapy_mpa.stream.sequence import (
+    NEAR_OCTETS,
+    SEQUENCE_HALF,
+    SEQUENCE_MASK,
+    SEQUENCE_SPACE,
+    sequence_number,
+)
 from scapy_mpa.stream.shapes import Kind, Shape, Shapes, ShapeTables
 from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
@@ -40,7 +45,7 @@ PIECES: Final = 64
 _NOTHING_AHEAD: Final[list[tuple[int, bytes, int, Shape | None]]] = []
 """No waiting segments, as in most directions; never changed."""
 
-_NEAR: Final = PAST_OCTETS // 2
+_NEAR: Final = NEAR_OCTETS // 2
 """Octets from the next sequence number to a segment, at most.  A segment farther away may belong to
 another connection."""
 

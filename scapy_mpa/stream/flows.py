@@ -185,7 +185,6 @@ class Flows:
             # A connection from an endpoint to itself: its directions cannot be distinguished.
             or flow == reverse
             or self._dialect is not None
-            or self._table.past.begins(segment)
         ):
             return False
         self._table.expire(segment.time_ns)

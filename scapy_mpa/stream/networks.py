@@ -17,13 +17,9 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from scapy_mpa.stream.segment import ACK, SYN, Segment, reverse_flow
-from scapy_mpa.stream.sequence import SEQUENCE_SPACE
+from scapy_mpa.stream.sequence import NEAR_OCTETS, SEQUENCE_SPACE
 from scapy_mpa.wire.crc import crc32c
 
-_NEAR: Final = 1 << 24
-"""Octets that one side of a router may be ahead of the other in a capture: a few milliseconds at
-100 Gbit/s.  By chance, the numbers of two connections are as near in 1 of 16,384 cases.  For a SYN,
-which has no acknowledgement, it is 1 of 128."""
 _MAX_FLOWS: Final = 1 << 16
 """Flows that are remembered.  A forgotten flow is decided anew."""
 
@@ -88,7 +84,7 @@ class Networks:
 
 
 def _is_near(number: int, reached: int | None) -> bool:
-    return reached is None or (number - reached + _NEAR) % SEQUENCE_SPACE <= 2 * _NEAR
+    return reached is None or (number - reached + NEAR_OCTETS) % SEQUENCE_SPACE <= 2 * NEAR_OCTETS
 
 
 _Key = TypeVar("_Key")

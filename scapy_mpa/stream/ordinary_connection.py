@@ -25,7 +25,6 @@ from scapy_mpa.stream.events import (
     names_of,
 )
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
-from scapy_mpa.stream.octets.past import Span
 from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, NOT_PSH, PSH, RST, SYN, Segment
 from scapy_mpa.stream.sequence import (
     SEQUENCE_HALF,
@@ -309,12 +308,6 @@ class OrdinaryConnection:
         SYN."""
         direction = self.initiator if flow == self.identity.flow else self.responder
         return None if direction is None else direction.seq
-
-    def spans(self) -> tuple[Span, Span]:
-        """Return the spans of direction 0 and direction 1."""
-        initiator, responder = self.initiator, self.responder
-        assert responder is not None
-        return (_begin(initiator), initiator.position), (_begin(responder), responder.position)
 
     def beginning(self) -> Iterator[Segment]:
         """Yield segments with its SYNs, its startup frames and its last acknowledgements.

@@ -137,9 +137,6 @@ class Recovery:
             if not segment.length and not segment.flags & SYN:
                 # It has no octets and opens no connection: a late segment of one that is over.
                 return
-            if table.is_past(segment):
-                self.late_copies += 1
-                return
             if connection is not None:
                 table.end(connection, "reused")
             connection = self._open(segment)

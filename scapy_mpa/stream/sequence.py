@@ -17,6 +17,11 @@ SEQUENCE_SPACE: Final = 1 << 32
 SEQUENCE_WINDOW: Final = 1 << 30
 """A sequence number farther from the highest position, in octets, does not belong to its stream."""
 
+NEAR_OCTETS: Final = 1 << 24
+"""Octets with numbers this near are most likely of the same connection.  It is more than nearly any
+window, and more than one side of a router is ahead of the other in a capture.  By chance, the
+numbers of two connections are as near in 1 of 128 cases."""
+
 SEQUENCE_HALF: Final = SEQUENCE_SPACE // 2
 SEQUENCE_MASK: Final = SEQUENCE_SPACE - 1
 

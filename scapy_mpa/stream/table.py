@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from scapy_mpa.stream.events import ConnectionId, Ending
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import Lingering
-from scapy_mpa.stream.octets.past import PastConnections
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
-from scapy_mpa.stream.segment import SECOND, SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import SECOND, Segment, reverse_flow
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
@@ -38,7 +37,6 @@ class ConnectionTable:
         "_sweep_at",
         "lingering",
         "next_number",
-        "past",
     )
 
     def __init__(
@@ -52,7 +50,6 @@ class ConnectionTable:
         """The number that the next connection will have."""
         self._sweep_at = min(_FIRST_SWEEP, limits.connections)
         self.lingering: Lingering[AnyConnection] = Lingering()
-        self.past = PastConnections()
 
     def find(self, flow: bytes) -> AnyConnection | None:
         """Return the connection of a flow; None if there is none."""
@@ -106,19 +103,11 @@ class ConnectionTable:
         for expired in self.lingering.advance(time_ns):
             self.end(expired)
 
-    def is_past(self, segment: Segment) -> bool:
-        """Return whether a segment may be of a connection that was ended."""
-        if segment.flags & SYN:
-            return self.past.begins(segment)
-        return self.past.spans(segment, self.lingering.apart_ns // SECOND)
-
     def end(self, connection: AnyConnection, ending: Ending | None = None) -> None:
         """End a connection: report it, and free its ports."""
         del self._by_flow[connection.identity.flow]
         connection = self._settle(connection)
         self.linger_no_more(connection)
-        flow, last_ns = connection.identity.flow, connection.times.time_ns
-        self.past.add(flow, last_ns, connection.spans())
         if connection.is_over:
             ending = None
         connection.finish("limit" if ending == "limit" else "connection ended", ending)
@@ -128,7 +117,6 @@ class ConnectionTable:
         live = self.all()
         self._by_flow.clear()
         self.lingering = Lingering()
-        self.past = PastConnections()
         live.reverse()
         while live:
             connection = self._settle(live.pop())

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import pathlib
 from functools import partial
 from typing import Any
@@ -11,18 +10,13 @@ from typing import Any
 import pytest
 from scapy.sendrecv import sniff
 
-from scapy_mpa.capture import open_capture
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession, rdmpa
-from scapy_mpa.session.mpasession import Recovery
 from scapy_mpa.stream.events import Event, GapFound
-from scapy_mpa.stream.flows import LINGER_NS
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import RPING
-from tests.stream.talk import whole
-from tests.truth import pcapfile
 
 
 def test_wrong_arguments() -> None:
@@ -35,23 +29,6 @@ def test_wrong_arguments() -> None:
     for take in (partial(rdmpa, RPING), MPASession, Cleaner):
         with pytest.raises(LocalProtocolError, match="no dialect 'rfc'"):
             take(dialect="rfc")
-
-
-@pytest.mark.parametrize("copies", [1, 3])
-def test_late_copies_keep_no_frame(copies: int) -> None:
-    """After the end of a connection, no frame is kept for its packets."""
-    talk = whole()
-    talk.segments += [talk.segments[5]] * copies
-    capture = open_capture(io.BytesIO(pcapfile.pcap(pcapfile.frames(talk.segments))))
-    frames = list(capture)
-    late = [each._replace(time_ns=each.time_ns + 2 * LINGER_NS) for each in frames[-copies:]]
-    recovery = Recovery()
-    for frame in frames[:-copies]:
-        recovery.receive(frame)
-    assert recovery.packets.last
-    for frame in late:
-        assert recovery.receive(frame) == ([], True)
-    assert not recovery.packets.last
 
 
 def test_both_keep_the_limits(tmp_path: pathlib.Path) -> None:

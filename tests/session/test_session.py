@@ -213,10 +213,10 @@ def test_frames_that_were_not_followed(tmp_path: pathlib.Path) -> None:
     assert listed.gaps() == listed.overlaps() == []
     assert (listed + rdmpa(RPING) + listed).not_followed() == {"not TCP": 12, "not IP": 4}
 
-    # A late copy of a segment, after the connection has ended.
+    # A late copy of a SYN, after the connection has ended.
     frames = rdpcap(RPING)
-    late = frames[8].copy()
-    late.time += 100
+    late = frames[0].copy()
+    late.time += 10
     path = tmp_path / "late.pcap"
     wrpcap(str(path), [*frames, late])
     assert rdmpa(path).not_followed() == {"late copy": 1}

@@ -32,7 +32,6 @@ from scapy_mpa.stream.halves.other import OtherFraming
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.octets.past import Span
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, RST, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
@@ -214,10 +213,6 @@ class Connection:
         none."""
         _, end = span(self.half(flow))
         return sequence_number(end) if end else None
-
-    def spans(self) -> tuple[Span, Span]:
-        """Return the range of captured octets of direction 0 and of direction 1."""
-        return span(self.halves[0]), span(self.halves[1])
 
     @property
     def unacknowledged(self) -> int:

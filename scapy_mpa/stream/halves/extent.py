@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.octets.past import PAST_OCTETS, Span
 from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
-from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
+from scapy_mpa.stream.sequence import NEAR_OCTETS, SEQUENCE_WINDOW, sequence_number, unwrap
 
 # The most octets that a sender sends before the first acknowledgement: the window of a SYN is never
 # scaled (RFC 9293 3.1, RFC 7323 2.2).  So a SYN is captured after at most this many octets.
@@ -62,12 +61,11 @@ def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
     """Return whether a segment, with octets or without, lies outside a connection that is over.
 
     After a FIN, which counts as an octet, no octets follow.  After a RST, octets under way may
-    come.  Before a FIN or RST, copies may come.  Both lie within the range in which copies of
-    closed connections are known (``PAST_OCTETS``).
+    come.  Before a FIN or RST, copies may come.  Both lie within ``NEAR_OCTETS``.
     """
     high = half.high or 0
-    last = high + PAST_OCTETS if half.fin is None else half.fin
-    first = max(half.begin or 0, (high if half.fin is None else half.fin) - PAST_OCTETS)
+    last = high + NEAR_OCTETS if half.fin is None else half.fin
+    first = max(half.begin or 0, (high if half.fin is None else half.fin) - NEAR_OCTETS)
     if start == end:
         return not first <= start <= last + 1
     return start >= last or end <= first
@@ -107,7 +105,7 @@ def _announces(half: HalfConnection, begin: int) -> bool:
     return begin == first or (begin < first and end - begin <= _FIRST_WINDOW)
 
 
-def span(half: HalfConnection) -> Span:
+def span(half: HalfConnection) -> tuple[int, int]:
     """Return where the octets of a direction begin and end, as far as that is known."""
     high = half.high or 0
     begin = half.begin
