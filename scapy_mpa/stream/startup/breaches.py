@@ -7,7 +7,7 @@
 from typing import NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import FPDUReader
-from scapy_mpa.stream.halves.extent import is_whole, span
+from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.scan import LEAST_OF_KEY, FoundStartup, startup_reach
 from scapy_mpa.stream.segment import Segment
@@ -22,7 +22,7 @@ from scapy_mpa.stream.startup.steps import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH, StartupKind
 
 
 class Breach(NamedTuple):
@@ -230,77 +230,36 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
             return None
         text = "FPDUs follow a Request, and no Reply has answered it (RFC 5044 7.1.2 rules 3, 5)"
         return Breach(half, ErrorCode.INVALID_STARTUP_FRAME, at, text)
-    if responder.octets:
-        begin = startup.reply_at
-        if begin is None:
+    origin, begin = startup.origins[startup.initiator], startup.reply_at
+    length = 0 if begin is None else (responder.high or 0) - begin
+    if begin is not None and length > 0:
+        island = responder.islands.at(begin)
+        if island is None or startup_reach(island, begin) <= island.end:
+            text = f"{length} octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
+            return Breach(responder, ErrorCode.INVALID_STARTUP_FRAME, begin, text)
+        if length >= STARTUP_HEADER_LENGTH:
+            # The missing octets of the Reply are reported with it.
             return None
-        length = (responder.high or 0) - begin
-        if length > 0:
-            return _of_answer(responder, begin, length, how)
-    origin = startup.origins[startup.initiator]
-    more = span(initiator)[1] - origin
-    if more > 0:
-        # Either the Initiator has not waited, or PD_Length is too small.
-        text = f"{more} octets after a Request that was not answered"
-        text += " (RFC 5044 7.1.2 rules 3, 9)"
-        return Breach(initiator, ErrorCode.INVALID_STARTUP_FRAME, origin, text)
     if how is None:
         return None
     text = f"the connection was {how} before its Request was answered (RFC 5044 7.1.2 rule 3)"
     return Breach(initiator, ErrorCode.CONNECTION_LOST, origin, text)
 
 
-def _of_answer(
-    responder: HalfConnection, begin: int, length: int, how: str | None
-) -> Breach | None:
-    """Return the breach of octets that answer a Request and are no whole Reply.
-
-    :param begin: where they begin.
-    :param length: how many there are.
-    :param how: how the connection ended; None if that was not captured.
-    """
-    island = responder.islands.at(begin)
-    is_whole_header = length >= STARTUP_HEADER_LENGTH
-    if island is not None and is_whole_header and startup_reach(island, begin) > island.end:
-        # Its missing octets are reported with the frame.
-        return None
-    if is_whole_header or not _begins(responder, StartupKind.REPLY, begin):
-        text = f"{length} octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
-        return Breach(responder, ErrorCode.INVALID_STARTUP_FRAME, begin, text)
-    return None if how is None else cut_short(responder, begin, length, how)
-
-
-def _begins(half: HalfConnection, kind: StartupKind, position: int) -> bool | None:
-    """Return whether the captured octets at a position may begin a startup frame.
-
-    None if they are not held any more.
-    """
-    island = half.islands.at(position)
-    if island is None:
-        return None
-    end = island.captured_until(position, min(position + KEY_LENGTH, island.end))
-    if not island.holds(position, end):
-        return None
-    return KEYS[kind].startswith(island.read(position, end))
-
-
 def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
-    """Return a breach if the connection ended within its first header (rule 10).
-
-    That is the header of a Request, or the beginning of another framing.
+    """Return a breach if the connection ended within the beginning of another framing (rule 10).
 
     :param how: how the connection ended; None if that was not captured.
     """
     if how is None or startup.state is not StartupState.IDLE:
         return None
     for half in startup.halves:
-        begin, length = half.begin, half.octets
-        if begin is None or length < LEAST_OF_KEY or not is_whole(half):
+        begin, length, others = half.begin, half.octets, half.owner.common.others
+        island = None if begin is None else half.islands.at(begin)
+        is_known = island is not None and length >= LEAST_OF_KEY and is_whole(half)
+        if begin is None or island is None or others is None or not is_known:
             continue
-        if length < STARTUP_HEADER_LENGTH and _begins(half, StartupKind.REQUEST, begin):
-            return cut_short(half, begin, length, how)
-        island, others = half.islands.at(begin), half.owner.common.others
-        other = others.begins(island, begin) if others and island is not None else None
+        other = others.begins(island, begin)
         if other is not None and length < other.length:
             return cut_short(half, begin, length, how, what=other.name, clause=other.clause)
     return None
