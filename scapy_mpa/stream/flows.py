@@ -197,7 +197,6 @@ class Flows:
         self._table.expire(segment.time_ns)
         if connection.lingers:
             connection.take_late_ack(segment)
-            self._table.lingering.refresh(connection, segment.time_ns)
         return True
 
     def _to_recovery(self, connection: AnyConnection) -> Connection:

@@ -25,14 +25,12 @@ class Lingering(Generic[_Connection]):
     time of the one that is ahead.
     """
 
-    __slots__ = ("_latest_ns", "_until", "apart_ns")
+    __slots__ = ("_latest_ns", "_until")
 
     def __init__(self) -> None:
         self._until: OrderedDict[_Connection, int] = OrderedDict()
         """The time at which each connection expires."""
         self._latest_ns = BEFORE_ALL_NS
-        self.apart_ns = 0
-        """The greatest step back in time so far, in nanoseconds: clocks differ by that much."""
 
     def add(self, connection: _Connection, time_ns: int) -> None:
         """Add a connection that is over.
@@ -41,14 +39,6 @@ class Lingering(Generic[_Connection]):
         """
         self._latest_ns = max(self._latest_ns, time_ns)
         self._until[connection] = self._latest_ns + LINGER_NS
-
-    def refresh(self, connection: _Connection, time_ns: int) -> None:
-        """Have a lingering connection start its time again, after another segment of it.
-
-        :param time_ns: capture time of the segment.
-        """
-        del self._until[connection]
-        self.add(connection, time_ns)
 
     def discard(self, connection: _Connection) -> None:
         """Forget a connection, if it lingers."""
@@ -67,10 +57,7 @@ class Lingering(Generic[_Connection]):
 
         :param time_ns: capture time of the segment.
         """
-        if time_ns >= self._latest_ns:
-            self._latest_ns = time_ns
-        else:
-            self.apart_ns = max(self.apart_ns, self._latest_ns - time_ns)
+        self._latest_ns = max(self._latest_ns, time_ns)
         while self._until:
             connection, until_ns = next(iter(self._until.items()))
             if until_ns >= time_ns:

@@ -144,9 +144,7 @@ class Recovery:
         if connection.lingers and not connection.is_over:
             # A RST had seemed to end it.
             table.linger_no_more(connection)
-        elif connection.lingers:
-            table.lingering.refresh(connection, segment.time_ns)
-        elif connection.is_over:
+        elif connection.is_over and not connection.lingers:
             table.linger(connection, segment.time_ns)
 
     def _open(self, segment: Segment) -> Connection:
@@ -187,7 +185,6 @@ class Recovery:
         self._repeats.setdefault(connection, []).append(segment)
         self._held += _weight_of(segment)
         self.late_copies += 1
-        self._table.lingering.refresh(connection, segment.time_ns)
         while self._held > min(HELD_REPEATS, self._limits.octets_in_total):
             self._stop_holding(next(iter(self._repeats)))
         return True

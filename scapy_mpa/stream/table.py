@@ -129,8 +129,7 @@ class ConnectionTable:
         most = self._limits.connections
         # More than necessary, by an eighth of the limit: not every new connection needs a sweep.
         surplus = len(live) + 1 - most + most // 8 if len(live) >= most else 0
-        # If clocks differ, a connection may seem idle for longer than it is, by that difference.
-        idle_ns = self._limits.idle_seconds * SECOND + self.lingering.apart_ns
+        idle_ns = self._limits.idle_seconds * SECOND
         for index, connection in enumerate(live):
             is_idle = time_ns - connection.times.time_ns >= idle_ns
             if not is_idle and index >= surplus:

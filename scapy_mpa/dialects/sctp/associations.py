@@ -171,8 +171,7 @@ class Associations:
         return self._open(packet), 0
 
     def _open(self, packet: SctpPacket) -> Association:
-        # If packets come from two clocks, an association may seem idle for their difference.
-        idle_ns = self._limits.idle_seconds * SECOND + self._lingering.apart_ns
+        idle_ns = self._limits.idle_seconds * SECOND
         while self._live:
             oldest = next(iter(self._live))
             if packet.time_ns - oldest.last_time_ns >= idle_ns:
