@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from scapy_mpa.stream.events import Event
-from scapy_mpa.wire.dialect import Dialect
 from tests.stream.feed import fpdus
 from tests.stream.scene import INVALID, Octets, Scene, Wrong, both
 from tests.stream.startup import INITIATOR, ULPDUS, ended, errors, reply, request, seen
@@ -48,7 +47,6 @@ def check(scene: Scene, *wrong: Wrong, dialect: str = PROPOSAL, markers: int = 0
 
 AWAITS_NONE = f"an Rtr Frame, and S of the Reply does not await one ({PROPOSAL} 5)"
 NOT_ANNOUNCED = f"an Rtr Frame, and S of the Request has announced none ({PROPOSAL} 2)"
-MISSED = f"no Rtr Frame, which S of Request and Reply has announced ({PROPOSAL} 2)"
 NOT_ACCEPTED = f"an Rtr Frame after no Reply that accepts ({PROPOSAL} 2)"
 TOO_EARLY = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
 SPOKE_EARLY = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
@@ -121,21 +119,6 @@ def test_captured_out_of_order(order: tuple[int, ...]) -> None:
         parts = [scene.segments[at:end] for at, end in itertools.pairwise(ends)]
         scene.segments[ends[0] : ends[-1]] = [each for at in order for each in parts[at]]
         check(scene)
-
-
-@pytest.mark.parametrize("dialect", [None, *Dialect])
-@pytest.mark.parametrize("s", [(1, 1), (1, 0), (0, 0)])
-@pytest.mark.parametrize("words", [ALL, NONE, ">Q <A >F <F"])
-def test_frames_that_are_due_if_the_proposal_is_forced(
-    dialect: Dialect | None, s: tuple[int, int], words: str
-) -> None:
-    """2: an Rtr Frame comes if S is set in both.  Only the user knows that S is no echo."""
-    scene = Scene(words, of_s(*s))
-    events = scene.fed(dialect)
-    is_missed = dialect is Dialect.RTR_PROPOSAL_2007 and s == (1, 1) and words == NONE
-    assert (MISSED in [getattr(each, "text", "") for each in events]) is is_missed
-    if words == NONE:
-        scene.check(*[Wrong(2, INVALID, MISSED)] * is_missed, events=events)
 
 
 @pytest.mark.parametrize("upto", [1, 15, 16, 19, 20, 24])

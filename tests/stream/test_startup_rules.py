@@ -65,6 +65,7 @@ TOO_LATE = "a Request after a Reply that accepts (RFC 5044 7.1.2 rules 2, 3)"
 REJECTED = "FPDUs although the Reply rejects (RFC 5044 7.1.2 rules 2, 3)"
 NO_RTR = "an Rtr Frame after no Reply that accepts (rtr-frame-proposal-2007 2)"
 BAD_CRC = "CRC does not match the FPDU, ULPDU_Length 38 (RFC 5044 4.4)"
+UNANSWERED = "octets after a Request that was not answered (RFC 5044 7.1.2 rules 3, 9)"
 CLOSED = "the connection was closed before its Request was answered (RFC 5044 7.1.2 rule 3)"
 RESET = "the connection was reset before its Request was answered (RFC 5044 7.1.2 rule 3)"
 
@@ -181,10 +182,10 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <a <X", [Wrong(0, LOST, RESET, offset=20)]),
     (">Q <a <F >F", [Wrong(0, LOST, CLOSED, offset=20)]),
     # -- PD_Length does not match, or the Initiator has not waited for the Reply
-    (">Q >g >F <F", [Wrong(1, LOST, CLOSED)]),
-    (">Qx >F <F", [Wrong(0, LOST, CLOSED, offset=20)]),
-    (">Pc >F <F", [Wrong(0, LOST, CLOSED, offset=25)]),
-    (">Qz >F <F", [Wrong(0, LOST, CLOSED, offset=20)]),
+    (">Q >g >F <F", [Wrong(1, INVALID, f"44 {UNANSWERED}")]),
+    (">Qx >F <F", [Wrong(0, INVALID, f"1 {UNANSWERED}", offset=20)]),
+    (">Pc >F <F", [Wrong(0, INVALID, f"12 {UNANSWERED}", offset=25)]),
+    (">Qz >F <F", [Wrong(0, INVALID, f"300 {UNANSWERED}", offset=20)]),
     # -- fields of the startup frame
     (">K >F <F", [Wrong(0, INVALID, of_key("K"))]),
     (">k >F <F", [Wrong(0, INVALID, of_key("k"))]),
@@ -363,9 +364,11 @@ def test_rejected_because_of_ird() -> None:
 
 
 @pytest.mark.parametrize("how", ["closed", "reset", "capture ended"])
-@pytest.mark.parametrize("sent", [20, 119])
+@pytest.mark.parametrize(
+    ("words", "sent"),
+    [*((">P", sent) for sent in (12, 16, 20, 119)), (">Q <B", 20), ("<w >Q <B", 119)],
+)
 @pytest.mark.parametrize("size", [7, 400])
-@pytest.mark.parametrize("words", [">P", ">Q <B", "<w >Q <B"])
 def test_the_end_within_a_startup_frame(words: str, size: int, sent: int, how: str) -> None:
     """Rule 10, and code 1 of section 8: the captured part shows that it is a startup frame."""
     end = {"closed": " >F <F", "reset": " >X", "capture ended": ""}[how]

@@ -7,7 +7,7 @@
 from typing import NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import FPDUReader
-from scapy_mpa.stream.halves.extent import is_whole
+from scapy_mpa.stream.halves.extent import is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.scan import LEAST_OF_KEY, FoundStartup, startup_reach
 from scapy_mpa.stream.segment import Segment
@@ -240,6 +240,12 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
         if length >= STARTUP_HEADER_LENGTH:
             # The missing octets of the Reply are reported with it.
             return None
+    more = span(initiator)[1] - origin
+    if length <= 0 and more > 0:
+        # Either the Initiator has not waited, or PD_Length is too small.
+        text = f"{more} octets after a Request that was not answered"
+        text += " (RFC 5044 7.1.2 rules 3, 9)"
+        return Breach(initiator, ErrorCode.INVALID_STARTUP_FRAME, origin, text)
     if how is None:
         return None
     text = f"the connection was {how} before its Request was answered (RFC 5044 7.1.2 rule 3)"
@@ -247,7 +253,9 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
 
 
 def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
-    """Return a breach if the connection ended within the beginning of another framing (rule 10).
+    """Return a breach if the connection ended within its first header (rule 10).
+
+    That is the header of a Request, or the beginning of another framing.
 
     :param how: how the connection ended; None if that was not captured.
     """
@@ -256,10 +264,11 @@ def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
     for half in startup.halves:
         begin, length, others = half.begin, half.octets, half.owner.common.others
         island = None if begin is None else half.islands.at(begin)
-        is_known = island is not None and length >= LEAST_OF_KEY and is_whole(half)
-        if begin is None or island is None or others is None or not is_known:
+        if begin is None or island is None or length < LEAST_OF_KEY or not is_whole(half):
             continue
-        other = others.begins(island, begin)
+        if length < STARTUP_HEADER_LENGTH and startup_reach(island, begin):
+            return cut_short(half, begin, length, how)
+        other = others.begins(island, begin) if others else None
         if other is not None and length < other.length:
             return cut_short(half, begin, length, how, what=other.name, clause=other.clause)
     return None

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the Initiator sends first after a Reply that accepts: an Rtr Frame, or FPDUs.
 
-S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2).  Unless the
-user named the proposal, S may also mean nothing.  The Initiator's octets are held until the first
-ones show which.
+S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2), or means
+nothing.  The Initiator's octets are held until the first ones show which.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.scan import FoundStartup, rtr_at
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 
@@ -30,19 +27,7 @@ def find(startup: StartupPhase, *, final: bool) -> None:
     if half.phase in (Phase.HELD, Phase.FULL) and not isinstance(found, bool):
         _take(half, found)
     else:
-        _report_missing(startup, half)
         startup.begin_fpdus()
-
-
-def _report_missing(startup: StartupPhase, half: HalfConnection) -> None:
-    """Report that an announced Rtr Frame is missing, if the user named the proposal."""
-    position = startup.origins[half.direction]
-    if startup.forced is not Dialect.RTR_PROPOSAL_2007 or (half.high or 0) <= position:
-        return
-    if all(frame is not None and frame.revision == 1 and frame.s_bit for frame in startup.declared):
-        text = "no Rtr Frame, which S of Request and Reply has announced"
-        text += " (rtr-frame-proposal-2007 2)"
-        half.wrong(ErrorCode.INVALID_STARTUP_FRAME, position, text)
 
 
 def _take(half: HalfConnection, found: FoundStartup) -> None:
