@@ -27,7 +27,9 @@ from scapy_mpa.stream.sequence import (
 )
 from scapy_mpa.stream.shapes import Kind, Shape, Shapes, ShapeTables
 from scapy_mpa.stream.timed import Timed
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.rdmap import plausible
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
@@ -551,6 +553,9 @@ class Direction:
         # FPDUs and Markers are multiples of 4 octets.
         if not self.shapes.crc or offset % MARKER_LENGTH:
             return None
+        # Inside the next FPDU, only a Marker tells FPDUs from a payload that contains FPDUs.
+        if not self.shapes.marked and offset < self._end_over_hole():
+            return None
         rows = self.shared.rows
         shapes_of_first, shapes = self.shared.tables.after_hole(self.shapes)
         first = len(rows)
@@ -566,6 +571,18 @@ class Direction:
         self.fpdus += len(rows) - first
         shape: Shape = rows[-1][4]
         return shape
+
+    def _end_over_hole(self) -> int:
+        """Return the offset at which the next FPDU ends; 0 if its header is not whole or makes no
+        sense.
+
+        The same rule as in ``Follower._reach_of``, for held pieces.  There must be no Markers.
+        """
+        head = b"".join([octets for octets, _ in self.pieces])[: HEADER_LENGTH + UNTAGGED_LENGTH]
+        ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+        if not plausible(head[HEADER_LENGTH:], ulpdu_length):
+            return 0
+        return self.offset + self.pieces_length + self.missing
 
     def _skip_found(self, octets: bytes, brought_by: int, shape: Shape) -> None:
         """Move on after a segment whose FPDUs were found when a hole was before it."""

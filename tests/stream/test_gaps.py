@@ -169,6 +169,22 @@ def test_fpdus_after_a_hole_begin_at_multiples_of_four(straight: bool) -> None:
 
 
 @pytest.mark.parametrize("straight", [True, False])
+def test_fpdus_in_a_payload_that_fill_segments(straight: bool) -> None:
+    """The length of an FPDU that a hole cuts off shows its end.  No FPDU begins before that."""
+    inner = stream([50] * 90, markers=False)[0]
+    ulpdus = [messages.write(7, 0, inner, 9000)[0], messages.send(1, b"end")[0]]
+    octets = build_stream(ulpdus)[0]
+    # The payload begins after 16 octets, and 20 of the FPDUs in it fill a segment.
+    size = len(inner) // 90 * 20
+    pieces = [0, 16, *range(16 + size, len(octets), size), len(octets)]
+    talk = started()
+    for at in (0, 1, 3, 4, 2, 5):
+        talk.copy(0, BASE + pieces[at], octets[pieces[at] : pieces[at + 1]])
+    events = received(Flows(straight=straight), talk.segments)
+    assert [each.ulpdu for each in fpdus(events, 0)] == ulpdus
+
+
+@pytest.mark.parametrize("straight", [True, False])
 def test_a_segment_that_leads_on_may_come_late(straight: bool) -> None:
     """Its length leads to a segment that came before, and that ends within an FPDU."""
     octets, truth = stream([600] * 6, markers=False)

@@ -66,6 +66,9 @@ DAMAGED = {
     "j504*3 j504=60000c j504*4": "",
     "j504*3 j504! j504*4": "",
     **{f"s300*3 i800-:{end} s300*7": "" for end in (24, 200, 500)},
+    # If an FPDU ends in a hole, or where a good FPDU begins after the hole, its length is right.
+    "s300*5 j1028-300:400 s300*33": "",
+    "s300*5 j1028-300: s300-:40 s300*32": "",
     # Lengths lead from FPDU to FPDU, and on to octets that look like one.  But the CRC of the FPDU
     # with the wrong length fits only where that FPDU ends.
     **{

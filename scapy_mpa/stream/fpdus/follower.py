@@ -239,9 +239,19 @@ class Follower:
         allowance = purse.lend(_WANTED)
         region = Region(self.reader, allowance, island, begin, limit, run.ensure_search())
         ends_at_known_fpdu = limit < island.end
-        may_grow = not (final or ends_at_known_fpdu)
-        beyond = Beyond(ends_at_known_fpdu=ends_at_known_fpdu, may_grow=may_grow)
-        path = cheapest_path(region, beyond, is_certain=run.is_certain)
+        entries = [(begin, 0.0)] if run.is_certain else []
+        if not run.is_certain and run.is_empty and begin == island.start:
+            entry = self._end_over_hole(island)
+            if begin <= entry < limit + ends_at_known_fpdu:
+                # At the limit an FPDU is known to begin.
+                evidence = region.evidence(entry, {}) if entry < limit else weights.PROOF
+                entries = [(entry, max(0.0, weights.PROOF - weights.CARRIED - evidence))]
+        beyond = Beyond(
+            ends_at_known_fpdu=ends_at_known_fpdu,
+            may_grow=not (final or ends_at_known_fpdu),
+            begins_at=lambda at: self._leads_over_hole(island, at),
+        )
+        path = cheapest_path(region, entries, beyond, is_certain=run.is_certain)
         purse.spend(allowance.spent)
         return path
 
@@ -313,6 +323,46 @@ class Follower:
                 return following.kind == "fpdu"
             edge = following.edge
         return edge.end == limit and (limit < island.end or self._sink.ends_at(limit))
+
+    # -- over holes ----------------------------------------------------------------------------
+
+    def _end_over_hole(self, island: Island) -> int:
+        """Return the end of the FPDU that the hole before an island cuts off; 0 if none."""
+        before = self._sink.before(island)
+        return self._sink.reached if before is None else self._reach_of(before)
+
+    def _leads_over_hole(self, island: Island, end: int) -> bool:
+        """Return whether ``end``, after an island, is in the hole or where an FPDU begins."""
+        following = self._sink.after(island.end)
+        if following is None or end <= following.start:
+            return following is not None
+        limit = following.runs[0].start if following.runs else following.end
+        if end >= limit or following.held > following.start:
+            return end == limit < following.end
+        fpdu = self.reader.fpdu_at(following, end, limit)
+        return not isinstance(fpdu, int) and fpdu.crc == "good"
+
+    def _reach_of(self, island: Island) -> int:
+        """Return the end of the FPDU that is not whole at the end of an island.
+
+        0 if there is none at a certain start, if its header makes no sense, or if the number of its
+        Markers is not known.
+        """
+        run = island.runs[-1] if island.runs else None
+        if (
+            run is None
+            or not run.is_certain
+            or run.broken_at not in (None, run.end)
+            or self.is_guess
+        ):
+            return 0
+        if not island.held <= run.end < island.end:
+            return 0
+        header = self.reader.header_at(island, run.end, island.end)
+        if header is None or not header[0]:
+            return 0
+        end = run.end + header[1].length
+        return end if end > island.end else 0
 
     # -- unexplained octets ----------------------------------------------------------------------
 

@@ -83,6 +83,7 @@ class Framing(Follower):
     def finish(self, island: Island) -> None:
         """Look for FPDUs in an island to whose end no octets will be added."""
         self._find(island, final=True)
+        self._sink.reaches(self._reach_of(island))
         if island.runs:
             self._abandon(island, island.runs[-1], island.end)
 
@@ -92,6 +93,7 @@ class Framing(Follower):
         Return the position from which its octets are unused, although they might be used later.
         """
         self._find(island, final=True)
+        self._sink.reaches(self._reach_of(island))
         if island.runs:
             return island.runs[-1].end
         return island.end if self.from_start and island.end <= self.origin else island.start
@@ -179,7 +181,8 @@ class Framing(Follower):
         at = end = island.start
         # FPDUs are multiples of 4 octets.
         may_begin = self.crc and not (at - self.origin) % WORD
-        if may_begin and at < limit:
+        # Not inside the FPDU that the hole cuts off: its payload may hold FPDUs.
+        if may_begin and at < limit and self._end_over_hole(island) <= at:
             end = island.chunks(at, limit)[0].end
         if not at < end <= limit or not self._sink.purse.spend(_COST_OF_OCTET * (end - at)):
             return False

@@ -10,7 +10,7 @@ missing bits.  All bits are in one table (:mod:`~scapy_mpa.stream.fpdus.weights`
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain, islice
 from math import inf, log2
@@ -54,6 +54,8 @@ class Beyond(NamedTuple):
     """An FPDU is known to begin where the region ends."""
     may_grow: bool
     """More octets may follow, so no FPDU is given up yet."""
+    begins_at: Callable[[int], bool]
+    """Whether a position is in the hole after the region, or an FPDU begins there."""
 
 
 class Path(NamedTuple):
@@ -172,18 +174,28 @@ class _Places:
 class _Search:
     """A search for the cheapest path through a region.
 
-    :param is_certain: an FPDU is known to begin where the region begins.
+    :param is_certain: an FPDU is known to begin at one of the entries.
     """
 
-    def __init__(self, region: Region, beyond: Beyond, *, is_certain: bool) -> None:
+    def __init__(
+        self,
+        region: Region,
+        entries: Sequence[tuple[int, float]],
+        *,
+        is_certain: bool,
+        beyond: Beyond,
+    ) -> None:
         self._region = region
         self._beyond = beyond
         self._places = _Places(region)
-        self._is_certain = is_certain
+        self._entries = {at for at, _ in entries}
         self._heap: list[tuple[float, int, _Node, int, _Back, _Passed | None]] = []
         self._count = 0
         self._done: list[tuple[float, _Back]] = []
-        self._push(0, "at" if is_certain else "enter", region.begin, None)
+        for at, cost in entries:
+            self._push(cost, "at", at, None)
+        if not is_certain:
+            self._push(0, "enter", region.begin, None)
 
     def _push(
         self, cost: float, kind: _Node, at: int, back: _Back, passed: _Passed | None = None
@@ -257,7 +269,7 @@ class _Search:
     def _go_on(self, cost: float, at: int, back: _Back) -> None:
         """Read the FPDU at a place to which a path leads."""
         region = self._region
-        by_length = self._is_certain if back is None else back[0].kind == "fpdu"
+        by_length = at in self._entries if back is None else back[0].kind == "fpdu"
         if at == region.limit:
             self._push(cost, "done", at, back)
             return
@@ -313,13 +325,17 @@ class _Search:
         wrong = Step("wrong length", edge, by_length), back
         if edge.end is not None and self._ends_elsewhere(cost, edge, wrong):
             return
-        if not self._beyond.ends_at_known_fpdu:
-            is_senseless = edge.end is not None and not edge.makes_sense
+        beyond = self._beyond
+        is_senseless = edge.end is not None and not edge.makes_sense
+        if not beyond.ends_at_known_fpdu:
             part: float = weights.SENSELESS + weights.DAMAGED if is_senseless else 0
             last = Step("part", edge, by_length), back
             self._pass_over(cost + part + edge.cost, at, limit, "done", last)
         if edge.end is not None:
-            self._push(cost + weights.WRONG_LENGTH, "wrong length", at, wrong)
+            price: float = weights.WRONG_LENGTH
+            if not is_senseless:
+                price += weights.CARRIED * beyond.begins_at(edge.end)
+            self._push(cost + price, "wrong length", at, wrong)
 
     def _leave_wrong_length(self, cost: float, at: int, back: _Back) -> None:
         """Go on after an FPDU whose length is wrong and whose CRC does not show its end."""
@@ -357,12 +373,15 @@ class _Search:
             self._push(cost + extra, "at", at, back)
 
 
-def cheapest_path(region: Region, beyond: Beyond, *, is_certain: bool) -> Path:
+def cheapest_path(
+    region: Region, entries: Sequence[tuple[int, float]], beyond: Beyond, *, is_certain: bool
+) -> Path:
     """Return the cheapest path through a region.
 
-    :param is_certain: an FPDU is known to begin where the region begins.
+    :param entries: places to which something leads, and the cost of beginning there.
+    :param is_certain: an FPDU is known to begin at one of them.
     """
-    return _Search(region, beyond, is_certain=is_certain).path()
+    return _Search(region, entries, is_certain=is_certain, beyond=beyond).path()
 
 
 def _passed(octets: int) -> float:

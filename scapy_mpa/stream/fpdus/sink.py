@@ -34,6 +34,19 @@ class Sink(Protocol):
     def purse(self) -> Purse:
         """The purse that pays for searches."""
 
+    @property
+    def reached(self) -> int:
+        """The end of the FPDU that the last hole cut off (:meth:`reaches`)."""
+
+    def reaches(self, end: int) -> None:
+        """Take the end of an FPDU that will never be whole; 0 if there is none."""
+
+    def before(self, island: Island) -> Island | None:
+        """Return the island before another one, if it is still held."""
+
+    def after(self, position: int) -> Island | None:
+        """Return the first island after a position."""
+
     def unfinished(self, position: int, length: int) -> None:
         """Take an unfinished FPDU: the octets end ``length`` octets after its start."""
 

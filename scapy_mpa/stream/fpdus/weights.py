@@ -37,6 +37,9 @@ ARRIVAL: Final = 14
 """A length leads to a position at which an FPDU is known to begin: one of 2^14 words."""
 BOUNDARY: Final = 6
 """An FPDU begins with a segment."""
+CARRIED: Final = ARRIVAL + TAGGED
+"""The length of an FPDU leads over a hole to this place: ``ARRIVAL``, and ``TAGGED`` for the header
+of that FPDU."""
 
 # -- evidence against a reading of the octets ------------------------------------------------------
 

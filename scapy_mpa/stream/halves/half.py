@@ -132,6 +132,7 @@ class HalfConnection:
         "out_of_order",
         "owner",
         "phase",
+        "reached",
         "reader",
         "retransmitted",
         "retransmitted_octets",
@@ -165,6 +166,8 @@ class HalfConnection:
         """Position up to which octets of streaming mode were reported."""
         self.open_at: tuple[int, bool] = 0, False
         """Where the last FPDU of the stream found so far ends, and whether its message goes on."""
+        self.reached = 0
+        """Where the FPDU that the last hole cut off must end, by its ULPDU_Length; 0 if none."""
         self.acks: tuple[tuple[int, int], ...] = ()
         """While a hole is open, the last acknowledgements: for each, the number of segments of the
         connection so far, and the acknowledged position."""
@@ -335,6 +338,20 @@ class HalfConnection:
     def ends_at(self, position: int) -> bool:
         """Return whether the FIN stands at a position."""
         return self.fin == position
+
+    def reaches(self, end: int) -> None:
+        """Note where the FPDU that the last hole cut off must end; 0 if there is none."""
+        self.reached = end
+
+    def before(self, island: Island) -> Island | None:
+        """Return the island before another one, if it is still held."""
+        items = self.islands.items
+        index = items.index(island)
+        return items[index - 1] if index else None
+
+    def after(self, position: int) -> Island | None:
+        """Return the first island that starts at or after a position."""
+        return next((island for island in self.islands.items if island.start >= position), None)
 
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""
