@@ -243,13 +243,14 @@ def test_waiting_responses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["holes", "floods", "strays"])
+@pytest.mark.parametrize("kind", ["holes", "floods", "strays", "others"])
 def test_time_is_linear(kind: str) -> None:
-    """Each Response costs about the same, with many Requests, many holes, or no Request."""
+    """Each Response costs about the same, with many Requests, many holes, or no Request that fits."""
 
     def spent(count: int) -> int:
         requests = [messages.read_request(msn, 7, 0, 50, 1, 1)[0] for msn in range(1, count + 1)]
-        responses = [messages.read_response(7, 0, bytes(50))[0] for _ in range(count)]
+        stag = 8 if kind == "others" else 7
+        responses = [messages.read_response(stag, 0, bytes(50))[0] for _ in range(count)]
         if kind == "strays":
             requests = requests[:1]
         octets = [mpastream.build_stream(each) for each in (requests, responses)]

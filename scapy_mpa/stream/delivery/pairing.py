@@ -27,8 +27,8 @@ from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.sequence import unwrap
 
 _LOOKED_AT: Final = 8
-"""Outstanding Requests that are compared, of those that fit a Response.  More than one are too many
-to know which it answers."""
+"""The search for Requests that fit a Response stops after so many.  If two fit, it is not known
+which of them the Response answers."""
 
 
 @dataclass(slots=True, eq=False)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
@@ -19,9 +19,9 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
-OUTSTANDING_REQUESTS: Final = 1024
+OUTSTANDING_REQUESTS: Final = 256
 """Requests of one direction that are kept until they are answered.  IRD and ORD are 16383 at most
-(RFC 6581 9.1); implementations have a few hundred at most."""
+(RFC 6581 9.1); Linux siw has 128 at most.  A Response may be compared with each of them."""
 
 REQUESTS: Final = frozenset({Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST})
 """Opcodes of the messages that ask for a Response."""
@@ -45,26 +45,21 @@ class Request:
     """The Request Identifier of an Atomic Request."""
     is_doubtful: bool = False
     """True if a Response without a known Request may have answered it."""
+    is_known: bool = field(init=False)
+    """True if it is known what it asks for: it was captured, and is whole."""
+    begin: int = field(init=False)
+    """The Tagged Offset at which an RDMA Read Response begins."""
+    size: int = field(init=False)
+    """Octets of the Response."""
+    end: int = field(init=False)
+    """The Tagged Offset after the last octet that an RDMA Read Request asks for."""
 
-    @property
-    def is_known(self) -> bool:
-        """True if it is known what it asks for: it was captured, and is whole."""
-        return self.origin is not None
-
-    @property
-    def begin(self) -> int:
-        """The Tagged Offset at which an RDMA Read Response begins."""
-        return 0 if self.read is None else self.read.sink_to
-
-    @property
-    def size(self) -> int:
-        """Octets of the Response."""
-        return ATOMIC_RESPONSE_LENGTH if self.read is None else self.read.rdma_read_size
-
-    @property
-    def end(self) -> int:
-        """The Tagged Offset after the last octet that an RDMA Read Request asks for."""
-        return self.begin + self.size
+    def __post_init__(self) -> None:
+        read = self.read
+        self.is_known = self.origin is not None
+        self.begin = 0 if read is None else read.sink_to
+        self.size = ATOMIC_RESPONSE_LENGTH if read is None else read.rdma_read_size
+        self.end = self.begin + self.size
 
     def is_answered_by(self, first: DDPSegment) -> bool:
         """True if a Response may answer it when its turn comes, even with another size.

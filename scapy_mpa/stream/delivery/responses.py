@@ -73,15 +73,15 @@ class Responses:
             requests.is_in_order = False
             reads.note_hole()
             return True
-        is_message = isinstance(item, DDPMessage)
-        in_progress = not is_message and reads.current is not None and reads.is_sure
-        first = item.first if isinstance(item, DDPMessage) else item
-        if not (force or in_progress or requests.may_answer(first)):
-            return False
         if isinstance(item, DDPMessage):
+            if not (force or requests.may_answer(item.first)):
+                return False
             requests.answer(item)
             self._out.append(item.event())
         else:
+            in_progress = reads.current is not None and reads.is_sure
+            if not (force or in_progress or requests.may_answer(item)):
+                return False
             reads.add(item)
         return True
 
