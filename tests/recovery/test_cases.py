@@ -193,6 +193,7 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
 ]
 
 
+KNOWN_LIMIT = pytest.mark.xfail(reason='docs/recovery.md, "What is known to be wrong"')
 STILL_WRONG = {101308, 171, 446, 806482, 2032882, 9600181, 9702070}
 """Seeds that are read wrongly again.  docs/recovery.md has the causes ("What is known to be
 wrong")."""
@@ -233,7 +234,8 @@ def test_once_wrong(situation: str, seed: int, fixed: dict[str, object]) -> None
 @pytest.mark.parametrize(
     ("seed", "fixed"),
     [
-        pytest.param(seed, fixed, marks=[pytest.mark.xfail] * (seed in STILL_WRONG))
+        # The mark is strict: it fails when a case is read rightly, and then the seed must go.
+        pytest.param(seed, fixed, marks=[KNOWN_LIMIT] if seed in STILL_WRONG else [])
         for seed, fixed in ONCE_WRONG_SEEDS
     ],
 )

@@ -245,7 +245,7 @@ def test_waiting_responses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["holes", "floods", "strays", "others"])
 def test_time_is_linear(kind: str) -> None:
-    """Each Response costs about the same, with many Requests, many holes, or no Request that fits."""
+    """Each Response costs about the same: many Requests, many holes, none that fits."""
 
     def spent(count: int) -> int:
         requests = [messages.read_request(msn, 7, 0, 50, 1, 1)[0] for msn in range(1, count + 1)]
