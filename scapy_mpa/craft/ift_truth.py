@@ -38,8 +38,8 @@ def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
         return []
     kept = [each for each in found if isinstance(each.placed.item, IndicationItem | FrameItem)]
     if not setting.is_exact:
-        first = _readable(placed, found)
-        return [_record(each, agreement, setting) for each in kept if each.placed.number in first]
+        before = _before_first_fault(placed, found)
+        return [_record(each, agreement, setting) for each in kept if each.placed.number in before]
     delivered, unanswered = message_records(found if agreement.rdma else [], setting)
     records: list[tuple[int, Record]] = []
     for each in kept:
@@ -51,18 +51,18 @@ def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     return [*reported, _connection(found, agreement, setting), *unanswered]
 
 
-def _readable(placed: list[Placed], found: list[Found]) -> set[int]:
+def _before_first_fault(placed: list[Placed], found: list[Found]) -> set[int]:
     """Return the numbers of the items before the first one of their side that was not found."""
     numbers = {each.placed.number for each in found}
-    readable: set[int] = set()
+    before: set[int] = set()
     broken: set[int] = set()
     for each in placed:
         side = getattr(each.item, "side", INITIATOR)
         if each.octets and each.number not in numbers:
             broken.add(side)
         elif side not in broken:
-            readable.add(each.number)
-    return readable
+            before.add(each.number)
+    return before
 
 
 def _agreement(found: Iterable[Found]) -> Agreement | None:
