@@ -82,7 +82,7 @@ STREAM_ROOMS = (
     ("fpdus",),
     ("octets",),
     ("delivery",),
-    ("budget", "lingering", "networks", "purse", "unanswered"),
+    ("budget", "lingering", "purse", "unanswered"),
     ("ordinary",),
     ("shapes", "timed"),
     ("events",),

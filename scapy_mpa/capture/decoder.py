@@ -38,11 +38,11 @@ _MOST_NESTED: Final = 8
 """Levels of packets in fragments of other packets, at most."""
 
 
-_Shape: TypeAlias = tuple[int, int, int, dict[bytes, bytes]]
+_Shape: TypeAlias = tuple[int, int, int, set[bytes]]
 """Heads of one link type, with the IPv4 header at one place.
 
-Link type; where the octets begin that matter; where the IPv4 header begins; the network by the
-octets between these places."""
+Link type; where the octets begin that matter; where the IPv4 header begins; the octets between
+these places."""
 
 
 class Decoder:
@@ -69,8 +69,6 @@ class Decoder:
         """The reader of each kind of header."""
         self._shapes: list[_Shape] = []
         self._fragments = Fragments()
-        self._first: str | None = None
-        """The name of the first interface."""
         self.whole: Frame | None = None
         """A frame with the whole IP packet, if the last segment came in fragments."""
         self.not_followed: Counter[str] = Counter()
@@ -82,13 +80,14 @@ class Decoder:
         An SCTP packet goes to ``take_sctp``.
         """
         self.whole = None
-        number, time_ns, link_type, octets, length, interface = frame
+        number, time_ns, link_type, octets, length, _ = frame
         captured = len(octets)
         for shape_link_type, begin, ip_at, heads in self._shapes:
-            if link_type != shape_link_type or captured < ip_at + _ORDINARY_LENGTH:
-                continue
-            network = heads.get(octets[begin:ip_at])
-            if network is None:
+            if (
+                link_type != shape_link_type
+                or captured < ip_at + _ORDINARY_LENGTH
+                or octets[begin:ip_at] not in heads
+            ):
                 continue
             start, total, fragment, protocol, flow, seq, ack, data_offset, flags = _ordinary(
                 octets, ip_at
@@ -103,10 +102,7 @@ class Decoder:
                 or not captured >= at <= end <= length
             ):
                 continue
-            if interface is not self._first:
-                network += self._name(interface)
-            payload = octets[at:end]
-            return Segment(flow, seq, ack, flags, payload, end - at, number, time_ns, network)
+            return Segment(flow, seq, ack, flags, octets[at:end], end - at, number, time_ns)
         return self._read(frame)
 
     def _read(self, frame: Frame) -> Segment | None:
@@ -119,9 +115,6 @@ class Decoder:
                 key, headers = read_headers(link_type, octets, length, self.readers)
                 if key == TCP:
                     segment = tcp_segment(frame, headers)
-                    if frame.interface is not self._first:
-                        network = headers.network + self._name(frame.interface)
-                        segment = segment._replace(network=network)
                     self._remember(frame.link_type, headers)
                     return segment
                 if key != FRAGMENT:
@@ -138,12 +131,6 @@ class Decoder:
         except NotFollowedError as error:
             self.not_followed[error.reason] += frames
             return None
-
-    def _name(self, interface: str | None) -> bytes:
-        """Return the part of a network's name that distinguishes this interface from the first."""
-        if self._first is None:
-            self._first = interface
-        return b"" if interface in (None, self._first) else b"\0" + str(interface).encode()
 
     def _sctp(self, frame: Frame, headers: Headers) -> None:
         if self._take_sctp is None:
@@ -171,8 +158,8 @@ class Decoder:
         if heads is None:
             if len(self._shapes) >= _MOST_SHAPES:
                 self._shapes.clear()
-            heads = {}
+            heads = set()
             self._shapes.append((*shape, heads))
         if len(heads) >= _MOST_HEADS:
             heads.clear()
-        heads[headers.octets[begin:at]] = headers.network
+        heads.add(headers.octets[begin:at])

@@ -61,7 +61,7 @@ class Fragments:
             raise headers.wrong("IP fragment", "cut")
         if end > _LARGEST or (fragment.has_more and (size % 8 or not size)):
             raise headers.wrong("IP fragment", "damaged")
-        key = headers.network + fragment.identity
+        key = fragment.identity
         packet = self._packet(key, frame.time_ns)
         packet.frames += 1
         if offset in packet.pieces:

@@ -120,9 +120,6 @@ class Headers:
         """Where the captured octets of that header and payload end."""
         self.packets: list[Packet] = []
         """The IP headers, the innermost last."""
-        self.network = b""
-        """Distinguishes this network from others with the same addresses: VLANs, virtual networks,
-        ends of tunnels.  The same in both directions, unless they are tagged differently."""
         self.tunnel = ""
         """The name of the innermost tunnel."""
         self.macs: list[int] = []
@@ -176,23 +173,6 @@ class Headers:
         for at, begin, stop in reversed(self.sums):
             octets[at : at + 2] = bytes(2)
             octets[at : at + 2] = checksum(bytes(octets[begin:stop])).to_bytes(2, "big")
-
-    def enter(self, name: str, identity: bytes = b"") -> None:
-        """Note a tunnel.
-
-        :param identity: distinguishes its network from others.
-        """
-        self.tunnel = name
-        self.network += identity
-
-    def add_packet(self, key: int, at: int, addresses: bytes) -> None:
-        """Note an IP header.  The addresses of an outer one are the ends of a tunnel."""
-        if self.packets:
-            outer = self.packets[-1].addresses
-            half = len(outer) // 2
-            # Sorted, so that both directions have the same network.
-            self.network += b"".join(sorted((outer[:half], outer[half:])))
-        self.packets.append(Packet(key, at, addresses))
 
 
 Reader: TypeAlias = Callable[[Headers], int]

@@ -21,6 +21,7 @@ from scapy_mpa.capture.headers import (
     Fragment,
     Headers,
     Length,
+    Packet,
     Reader,
     Sum,
     uint16,
@@ -56,7 +57,7 @@ def _ipv4(headers: Headers) -> int:
         raise headers.wrong("IPv4 header", "damaged")
     _limit(headers, at, total, "IPv4 header")
     headers.take(length - _IPV4_LENGTH, "IPv4 header")
-    headers.add_packet(IPV4, at, octets[at + 12 : at + 20])
+    headers.packets.append(Packet(IPV4, at, octets[at + 12 : at + 20]))
     headers.lengths.append(Length(at + 2, at))
     headers.sums.append(Sum(at + 10, at, at + length))
     if control & (_MORE | _OFFSET):
@@ -79,7 +80,7 @@ def _ipv6(headers: Headers) -> int:
     if version >> 4 != 6:
         raise headers.wrong("IPv6 header", "damaged")
     _limit(headers, at, payload and payload + _IPV6_LENGTH, "IPv6 header")
-    headers.add_packet(IPV6, at, octets[at + 8 : at + _IPV6_LENGTH])
+    headers.packets.append(Packet(IPV6, at, octets[at + 8 : at + _IPV6_LENGTH]))
     headers.lengths.append(Length(at + 4, headers.at))
     return PROTOCOL | protocol
 

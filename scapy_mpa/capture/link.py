@@ -34,7 +34,6 @@ LINKTYPE_RAW."""
 
 _TAGS: Final = (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300)
 """EtherTypes of IEEE 802.1Q and 802.1ad tags, and of QinQ tags before 802.1ad."""
-_VLAN: Final = 0x0FFF
 
 _SMALLEST_ETHER_TYPE: Final = 0x0600
 """A smaller value is an IEEE 802.3 length, or means in a Linux cooked header that LLC follows."""
@@ -96,15 +95,6 @@ def _ethernet(headers: Headers) -> int:
     at = headers.take(14, LINK_HEADER)
     headers.macs.append(at)
     return _sized(headers, at + 12)
-
-
-def _tag(headers: Headers) -> int:
-    """IEEE 802.1Q 9.6.  VLAN 0 means no VLAN."""
-    at = headers.take(4, LINK_HEADER)
-    vlan = uint16(headers.octets, at) & _VLAN
-    if vlan:
-        headers.network += vlan.to_bytes(2, "big")
-    return _sized(headers, at + 2)
 
 
 def _tag_of(length: int) -> Reader:
@@ -225,7 +215,7 @@ def next_is(key: int, tunnel: str = "") -> Reader:
 
     def read(headers: Headers) -> int:
         if tunnel:
-            headers.enter(tunnel)
+            headers.tunnel = tunnel
         return key
 
     return read
@@ -244,7 +234,7 @@ READERS: Final[dict[int, Reader]] = {
     # RFC 4391 6, after a Global Route Header, or after zeros and a destination in its place.
     LINK | 242: _ether_type_at(40, 44),
     LINK | 276: _linux_cooked_2,
-    **{ETHER_TYPE | number: _tag for number in _TAGS},
+    **{ETHER_TYPE | number: _tag_of(4) for number in _TAGS},
     LLC: _llc,
     ETHER_TYPE | _LONG_LLC: _llc,
     # VN-Tag; E-TAG of IEEE 802.1BR.

@@ -12,7 +12,7 @@ from typing import Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.headers import TCP_PROTOCOL, Headers, checksum
-from scapy_mpa.stream.segment import Segment, flow_addresses
+from scapy_mpa.stream.segment import Segment
 
 _TCP: Final = Struct(">4sIIBBHHH")
 """Both ports, sequence number, acknowledgement number, data offset, flags, window, checksum, urgent
@@ -42,7 +42,6 @@ def tcp_segment(frame: Frame, headers: Headers) -> Segment:
         headers.end - start,
         frame.number,
         frame.time_ns,
-        headers.network,
     )
 
 
@@ -60,6 +59,7 @@ def tcp_header(
     """
     seq, ack, flags, window = numbers
     size = TCP_LENGTH + len(options)
-    fields = flow[-4:], seq, ack, size << 2, flags, window
-    unsummed = flow_addresses(flow) + _TCP.pack(*fields, 0, 0) + options + payload
+    addresses, ports = flow[:-4], flow[-4:]
+    fields = ports, seq, ack, size << 2, flags, window
+    unsummed = addresses + _TCP.pack(*fields, 0, 0) + options + payload
     return _TCP.pack(*fields, checksum(unsummed, TCP_PROTOCOL + size + length), 0) + options

@@ -54,7 +54,7 @@ _IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _MPLS_UPSTREAM, _PPPOE, *LIN
 
 def _mpls(headers: Headers) -> int:
     """RFC 3032 2.1: labels up to the bottom of the stack.  No field names the next header."""
-    headers.enter("MPLS")
+    headers.tunnel = "MPLS"
     is_bottom = False
     while not is_bottom:
         at = headers.take(4, "MPLS label")
@@ -90,7 +90,7 @@ def _is_ipv4(octets: bytes, at: int) -> bool:
 def _pppoe(headers: Headers) -> int:
     """RFC 2516 4."""
     at = headers.take(6, "PPPoE header")
-    headers.enter("PPPoE", headers.octets[at + 2 : at + 4])
+    headers.tunnel = "PPPoE"
     headers.limit(headers.at + uint16(headers.octets, at + 4))
     headers.lengths.append(Length(at + 4, headers.at))
     return _ppp(headers)
@@ -113,16 +113,14 @@ def _gre(headers: Headers) -> int:
     flags, number = uint16(octets, at), uint16(octets, at + 2)
     if flags & _GRE_OTHER:
         raise NotFollowedError(NOT_TCP)
-    key = b""
     if flags & _GRE_CHECKSUM:
         checksum_at = headers.take(4, "GRE header")
         headers.sums.append(Sum(checksum_at, at))
     if flags & _GRE_KEY:
-        key_at = headers.take(4, "GRE header")
-        key = octets[key_at : key_at + 4]
+        headers.take(4, "GRE header")
     if flags & _GRE_SEQUENCE:
         headers.take(4, "GRE header")
-    headers.enter("GRE", key)
+    headers.tunnel = "GRE"
     if number == _ERSPAN_TYPE_2:
         return _erspan_1_or_2(headers, has_header=bool(flags & _GRE_SEQUENCE))
     if number == _ERSPAN_TYPE_3:
@@ -139,7 +137,7 @@ def _ppp_framed(headers: Headers) -> int:
 
 def _erspan_1_or_2(headers: Headers, *, has_header: bool) -> int:
     """draft-foschiano-erspan 4.1, 4.2: type I has neither sequence number nor header."""
-    headers.enter("ERSPAN")
+    headers.tunnel = "ERSPAN"
     if has_header:
         headers.take(8, "ERSPAN header")
     return ETHERNET_HEADER
@@ -147,7 +145,7 @@ def _erspan_1_or_2(headers: Headers, *, has_header: bool) -> int:
 
 def _erspan_3(headers: Headers) -> int:
     """draft-foschiano-erspan 4.3: O announces a platform's header, FT is the type of the frame."""
-    headers.enter("ERSPAN")
+    headers.tunnel = "ERSPAN"
     at = headers.take(12, "ERSPAN header")
     kind = headers.octets[at + 10] >> 2 & 0x1F
     if headers.octets[at + 11] & 1:
@@ -177,7 +175,7 @@ def vxlan(headers: Headers) -> int:
     at = headers.take(8, "VXLAN header")
     if not headers.octets[at] & 0x08:
         raise NotFollowedError(NOT_TCP)
-    headers.enter("VXLAN", headers.octets[at + 4 : at + 7])
+    headers.tunnel = "VXLAN"
     return ETHERNET_HEADER
 
 
@@ -187,7 +185,7 @@ def _geneve(headers: Headers) -> int:
     octets = headers.octets
     if octets[at] >> 6:
         raise NotFollowedError(NOT_TCP)
-    headers.enter("GENEVE", octets[at + 4 : at + 7])
+    headers.tunnel = "GENEVE"
     key = ether_type(headers, at + 2)
     headers.take((octets[at] & 0x3F) * 4, "GENEVE header")
     return key

@@ -82,7 +82,7 @@ def _frames(
     """
     flows, segment_of = followed.flows, followed.decoder.segment
     rows, take = flows.shared.rows, flows.take
-    find, owner = flows.directions.get, flows.owner
+    find = flows.directions.get
     read = 0
     for frame in capture.raw_frames:
         number, time_ns, _, captured, _, _ = frame
@@ -95,15 +95,10 @@ def _frames(
         clock.newest = capture.frames = number
         segment = segment_of(frame)
         if segment is not None:
-            flow, seq, ack, flags, octets, length, _, _, network = segment
+            flow, seq, ack, flags, octets, length, _, _ = segment
             direction = find(flow)
             is_taken = False
-            if (
-                direction is not None
-                and flags & NOT_PSH == ACK
-                and len(octets) == length
-                and owner(flow, b"") == network
-            ):
+            if direction is not None and flags & NOT_PSH == ACK and len(octets) == length:
                 try:
                     is_taken = direction.receive(seq, ack, octets, number, time_ns)
                 except Exception as error:
@@ -111,7 +106,7 @@ def _frames(
                     flows.fail(segment, error)
                     is_taken = True
             if not is_taken:
-                segment = take(segment)
+                take(segment)
             if seen is not None:
                 seen(segment)
         read += len(captured)

@@ -116,7 +116,7 @@ class Cleaner:
         if segment is None:
             self._append(frame, is_written=self._selects is None)
             return self._drained()
-        order = self._take(frame, whole, self._flows.place(segment))
+        order = self._take(frame, whole, segment)
         written = self._drained()
         if order is not None and order.has_begun:
             self._flows.to_straight_path(order.rewriter.identity.flow)

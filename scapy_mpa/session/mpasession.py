@@ -187,16 +187,14 @@ class Recovery:
         if segment is None:
             return self._receive_sctp(*self._sctp.pop(), frame) if self._sctp else ([], True)
         flows = self._flows
-        flow, seq, ack, flags, octets, length, number, time_ns, network = segment
+        flow, seq, ack, flags, octets, length, number, time_ns = segment
         direction = flows.directions.get(flow)
         is_plain = flags & NOT_PSH == ACK and len(octets) == length
-        is_plain = is_plain and flows.owner(flow, b"") == network
         try:
             if not (
                 direction and is_plain and direction.receive(seq, ack, octets, number, time_ns)
             ):
-                segment = flows.take(segment)
-                flow = segment.flow
+                flows.take(segment)
         except Exception as error:
             # A fault of this program costs its connection and no other.
             flows.fail(segment, error)

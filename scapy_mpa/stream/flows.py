@@ -11,7 +11,6 @@ from scapy_mpa.stream.direction import Direction, Shared, event_of
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.limits import Limits, limits_of
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS
-from scapy_mpa.stream.networks import Networks
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.recovery import Recovery
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, NOT_PSH, SYN, Segment, reverse_flow
@@ -60,8 +59,6 @@ class Flows:
         "_table",
         "directions",
         "limits",
-        "owner",
-        "place",
         "segments",
         "shared",
         "unanswered",
@@ -90,11 +87,6 @@ class Flows:
         self.unanswered = Unanswered()
         """Must take ``shared.rows`` before any other reader, as :meth:`events` does."""
         common.emit = self.shared.rows.append
-        networks = Networks(self._reach)
-        self.place = networks.place
-        """Returns a segment with the flow of its connection."""
-        self.owner = networks.owners.get
-        """Returns the network of a flow, if it is not the usual one."""
         self.segments = 0
         """Segments that :meth:`take` has taken.  Connections begin only there."""
 
@@ -103,44 +95,24 @@ class Flows:
         self.take(segment)
         return self.events() if self.shared.rows else []
 
-    def _reach(self, flow: bytes) -> int | None:
-        """Return the sequence number after everything captured of a flow; None if nothing was.
-
-        :raises KeyError: no connection has this flow.
-        """
-        direction = self.directions.get(flow)
-        if direction is not None:
-            return direction.seq
-        connection = self._table.find(flow)
-        if connection is None:
-            raise KeyError(flow)
-        return connection.reach(flow)
-
-    def take(self, segment: Segment) -> Segment:
-        """Take a segment; add its rows and events to ``shared.rows``.
-
-        :return: the segment with the flow of its connection.
-        """
+    def take(self, segment: Segment) -> None:
+        """Take a segment; add its rows and events to ``shared.rows``."""
         self.segments += 1
-        flow, seq, ack, flags, octets, length, frame, time_ns, network = segment
-        if self.owner(flow, b"") != network:
-            segment = self.place(segment)
-            flow = segment.flow
+        flow, seq, ack, flags, octets, length, frame, time_ns = segment
         direction = self.directions.get(flow)
         try:
             if direction is not None:
                 is_plain = flags & NOT_PSH == ACK and len(octets) == length
                 if is_plain and direction.receive(seq, ack, octets, frame, time_ns):
-                    return segment
+                    return
             if self._is_straight and self._follow(segment, direction):
-                return segment
+                return
             self._recovery.take(segment)
         except Exception as error:
             self.fail(segment, error)
-            return segment
+            return
         if length and self._is_straight:
             self._recovery.to_straight_path(flow)
-        return segment
 
     def _follow(self, segment: Segment, direction: Direction | None) -> bool:
         """Have an ordinary connection take a segment, or begin with it.

@@ -303,12 +303,6 @@ class OrdinaryConnection:
             and segment.ack in (direction.ack, direction.peer.seq)
         )
 
-    def reach(self, flow: bytes) -> int | None:
-        """Return the sequence number after everything captured of a direction; None before its
-        SYN."""
-        direction = self.initiator if flow == self.identity.flow else self.responder
-        return None if direction is None else direction.seq
-
     def beginning(self) -> Iterator[Segment]:
         """Yield segments with its SYNs, its startup frames and its last acknowledgements.
 

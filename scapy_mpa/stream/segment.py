@@ -26,16 +26,14 @@ SECOND: Final = 1_000_000_000
 BEFORE_ALL_NS: Final = -1 << 63
 """A time before that of any frame."""
 
-_IPV4_FLOW: Final = Struct(">4B4BHH").unpack_from
+_IPV4_FLOW: Final = Struct(">4B4BHH").unpack
 _IPV4, _IPV6 = 4, 16
 """Octets of an address of IPv4, and of IPv6."""
 _PARTS: Final = {
-    network + 2 * address + 4: Struct(f"{network}s{address}s{address}s2s2s").unpack
-    for network in (0, 4)
-    for address in (_IPV4, _IPV6)
+    2 * address + 4: Struct(f"{address}s{address}s2s2s").unpack for address in (_IPV4, _IPV6)
 }
-"""By the length of a flow in octets, the function that splits it: network (0 or 4 octets), source
-and target address, source and target port."""
+"""By the length of a flow in octets, the function that splits it: source and target address, source
+and target port."""
 
 
 class Segment(NamedTuple):
@@ -43,8 +41,7 @@ class Segment(NamedTuple):
 
     flow: bytes
     """Source address, destination address, source port, destination port, as in the headers:
-    12 octets for IPv4, 36 for IPv6.  If another network has a connection with the same ones, 4
-    octets before them name the network (:mod:`~scapy_mpa.stream.networks`)."""
+    12 octets for IPv4, 36 for IPv6."""
     seq: int
     """32-bit sequence number."""
     ack: int
@@ -58,28 +55,19 @@ class Segment(NamedTuple):
     """Number of the captured frame, from 1."""
     time_ns: int
     """When it was captured, in nanoseconds since the epoch."""
-    network: bytes = b""
-    """Distinguishes networks that may use the same addresses: VLANs, virtual networks, ends of
-    tunnels."""
 
 
 def reverse_flow(flow: bytes) -> bytes:
     """Return the flow of the other direction."""
-    network, source, target, source_port, target_port = _PARTS[len(flow)](flow)
-    return b"".join((network, target, source, target_port, source_port))
-
-
-def flow_addresses(flow: bytes) -> bytes:
-    """Return the source and the destination address of a flow."""
-    _, source, target, _, _ = _PARTS[len(flow)](flow)
-    return b"".join((source, target))
+    source, target, source_port, target_port = _PARTS[len(flow)](flow)
+    return b"".join((target, source, target_port, source_port))
 
 
 def flow_endpoints(flow: bytes) -> tuple[str, str]:
     """Return source and destination as text: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
-    network, source, target, *ports = _PARTS[len(flow)](flow)
+    source, target, *ports = _PARTS[len(flow)](flow)
     if len(source) == _IPV4:
-        a, b, c, d, e, f, g, h, source_port, target_port = _IPV4_FLOW(flow, len(network))
+        a, b, c, d, e, f, g, h, source_port, target_port = _IPV4_FLOW(flow)
         return f"{a}.{b}.{c}.{d}:{source_port}", f"{e}.{f}.{g}.{h}:{target_port}"
     source_port, target_port = [int.from_bytes(port, "big") for port in ports]
     return f"[{IPv6Address(source)}]:{source_port}", f"[{IPv6Address(target)}]:{target_port}"

@@ -58,11 +58,6 @@ def frame_of(octets: bytes, length: int | None = None) -> Frame:
     return Frame(1, 0, 1, octets, len(octets) if length is None else length, None)
 
 
-def same(segment: Segment | None, which: int) -> bool:
-    """True if a segment is that of a packet, in any network."""
-    return segment is not None and segment._replace(network=b"") == SEGMENTS[which]
-
-
 @pytest.mark.parametrize("name", ALONE)
 def test_alone(name: str) -> None:
     """Tags and tunnels are passed over. A frame that is cut gives a cut segment, or a reason.
@@ -80,14 +75,14 @@ def test_stacked(frames: list[tuple[bytes, int]]) -> None:
     """Tags and tunnels in any order. The memory of a decoder changes nothing."""
     decoder = Decoder()
     for octets, which in frames * 2:
-        assert same(decoder.segment(frame_of(octets)), which)
+        assert decoder.segment(frame_of(octets)) == SEGMENTS[which]
     assert not decoder.not_followed
 
 
 def cut(octets: bytes, which: int, at: int) -> None:
     """Read a frame, and then a part of it. The result is the same with and without memory."""
     decoder = Decoder()
-    assert same(decoder.segment(frame_of(octets)), which)
+    assert decoder.segment(frame_of(octets)) == SEGMENTS[which]
     for length in (len(octets), at):
         segment = check(decoder, frame_of(octets[:at], length))
         if segment is not None:
@@ -97,7 +92,7 @@ def cut(octets: bytes, which: int, at: int) -> None:
 
 @given(stacks(), st.data())
 def test_changed(stack: tuple[bytes, int], data: st.DataObject) -> None:
-    """With any octets changed, the frame belongs to another network, or is damaged."""
+    """With any octets changed, the frame has another segment, or is damaged."""
     octets = bytearray(stack[0])
     decoder = Decoder()
     decoder.segment(frame_of(bytes(octets)))

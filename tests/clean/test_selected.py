@@ -10,10 +10,9 @@ import pytest
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.clean import Cleaner
-from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import ConnectionId
 from tests.captures import PCAPS
-from tests.clean.cleaning import clean, fpdus, frames_of, renumbered
+from tests.clean.cleaning import clean, frames_of, renumbered
 from tests.dialects.test_sctp_associations import words
 from tests.truth import pcapfile
 
@@ -46,25 +45,3 @@ def test_numbers_are_those_of_a_listing(over_sctp: list[Frame], dialect: str | N
     found, cleaner = selected(frames, lambda identity: identity.number == 0, dialect=dialect)
     assert found == []
     assert "no MPA found in selected frames, 0 frames copied unchanged" in cleaner.report.lines()
-
-
-def test_numbers_without_tunnels() -> None:
-    """Connections that differ only in their VLANs have the same numbers when tags are left out."""
-    isns = 1000, 900_000_000
-    vlans = [conversation(5 + number, isn) for number, isn in enumerate(isns)]
-    mixed = renumbered(frame for both in zip(*vlans, strict=True) for frame in both)
-    for number, isn in enumerate(isns):
-        found, _ = selected(mixed, lambda each, own=number: each.number == own, decapsulate=True)
-        assert [each.octets for each in found] == [each.octets for each in conversation(None, isn)]
-    assert fpdus(mixed).total() == clean(mixed, decapsulate=True).report.fpdus
-
-
-def conversation(vlan: int | None, isn: int) -> list[Frame]:
-    """Frames of a connection that differs from others only in VLAN and sequence numbers."""
-    ends = (Endpoint("10.0.0.1", 40000, isn=isn), Endpoint("10.0.0.2", 4000, isn=isn))
-    made = Conversation(*ends, vlan=vlan)
-    for _ in range(3):
-        made.initiator.send(b"question")
-        made.responder.send(b"answer")
-    made.close()
-    return made.frames()

@@ -28,8 +28,8 @@ def test_captures(path: Path) -> None:
     begun: set[int] = set()
     with open_capture(path) as capture:
         for count, segment in enumerate(decoded(capture)):
-            events = asked.receive(asked.place(segment))
-            assert events == plain.receive(plain.place(segment))
+            events = asked.receive(segment)
+            assert events == plain.receive(segment)
             for event in events:
                 number = event.connection.number
                 if isinstance(event, ConnectionEnded):

@@ -34,7 +34,6 @@ from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, RST, Segment, reverse_flow
-from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
 from scapy_mpa.stream.startup.breaches import Breach
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
@@ -207,12 +206,6 @@ class Connection:
     def take_octets(self, *_: object) -> bool:
         """Take nothing: the straight path refuses octets of a connection from recovery."""
         return False
-
-    def reach(self, flow: bytes) -> int | None:
-        """Return the sequence number after the captured octets of a direction, None if there are
-        none."""
-        _, end = span(self.half(flow))
-        return sequence_number(end) if end else None
 
     @property
     def unacknowledged(self) -> int:
