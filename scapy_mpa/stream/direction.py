@@ -8,14 +8,13 @@ the connection (:mod:`~scapy_mpa.stream.handover`) until all octets are in order
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.halves.extent import waits
+from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
-from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, RecentOctets, differing_stretch
+from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, differing_stretch
 from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary import octets_missing, read
 from scapy_mpa.stream.sequence import (
@@ -25,7 +24,7 @@ from scapy_mpa.stream.sequence import (
     SEQUENCE_SPACE,
     sequence_number,
 )
-from scapy_mpa.stream.shapes import Kind, Shape, Shapes, ShapeTables
+from scapy_mpa.stream.shapes import Shape, Shapes
 from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
@@ -65,27 +64,6 @@ class OwningConnection(Protocol):
         self, direction: Direction, seq: int, ack: int, octets: bytes, frame: int, time_ns: int
     ) -> bool:
         """Take octets of a direction that reads no FPDUs; return False if they are refused."""
-
-
-class Shared:
-    """The objects that all directions of a capture share.
-
-    :param to_recovery: gives a connection to recovery.
-    """
-
-    __slots__ = ("budget", "recent", "rows", "tables", "to_recovery", "unread_shapes")
-
-    def __init__(
-        self, budget: Budget, recent: RecentOctets, to_recovery: Callable[[Any], object]
-    ) -> None:
-        self.budget = budget
-        self.recent = recent
-        self.tables = ShapeTables()
-        self.unread_shapes = self.tables[Kind(crc=True, marked=False, from_start=True)]
-        """The empty table of a direction that reads no FPDUs."""
-        self.to_recovery = to_recovery
-        self.rows: list[Any] = []
-        """Rows of FPDUs, and events of anything else, in the order in which they were found."""
 
 
 class Direction:

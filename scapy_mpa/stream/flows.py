@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.direction import Direction, Shared, event_of
-from scapy_mpa.stream.halves.common import Common
+from scapy_mpa.stream.direction import Direction, event_of
+from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.limits import Limits, limits_of
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
@@ -52,7 +52,6 @@ class Flows:
     """
 
     __slots__ = (
-        "_common",
         "_dialect",
         "_is_straight",
         "_recovery",
@@ -77,16 +76,13 @@ class Flows:
         self._is_straight = straight and self.limits.octets_per_half >= STRAIGHT_AT_LEAST
         self._dialect = dialect
         self._table = ConnectionTable(first_number, self.limits, self._settle)
-        self._common = common = Common(Budget(self.limits), others)
-        self.shared = Shared(common.budget, common.recent, self._to_recovery)
+        self.shared = Shared(Budget(self.limits), others)
+        self.shared.to_recovery = self._to_recovery
         self.directions: dict[bytes, Direction] = {}
         """By flow, the directions on the straight path."""
-        self._recovery = Recovery(
-            self._table, self.directions, self.shared, common, self.limits, dialect
-        )
+        self._recovery = Recovery(self._table, self.directions, self.shared, self.limits, dialect)
         self.unanswered = Unanswered()
         """Must take ``shared.rows`` before any other reader, as :meth:`events` does."""
-        common.emit = self.shared.rows.append
         self.segments = 0
         """Segments that :meth:`take` has taken.  Connections begin only there."""
 
@@ -243,7 +239,7 @@ class Flows:
     def unsearched(self) -> int:
         """Directions with an unknown beginning that were not searched for FPDUs to their end: too
         many octets of the capture look like FPDUs."""
-        return self._common.purse.unsearched
+        return self.shared.purse.unsearched
 
     def standing(self) -> Iterator[ConnectionEnded]:
         """Yield the report on each open connection, as if it ended now."""

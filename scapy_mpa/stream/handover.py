@@ -15,13 +15,13 @@ from typing import Final
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.reset import Reset
-from scapy_mpa.stream.direction import PIECES, Direction, Shared
+from scapy_mpa.stream.direction import PIECES, Direction
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus.framing import Framing
-from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.holes import closes_soon
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.island import Island, Run
@@ -117,19 +117,18 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
             half.advance(half.islands.items[0])
 
 
-def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
+def recover(ordinary: OrdinaryConnection) -> Connection:
     """Return an ordinary connection as recovery follows it, in the same state.
 
     Recovery reads the first segments again.  Their events were reported already, and are dropped.
     """
-    mute = Common(Budget(Limits()))
-    mute.emit = _ignore
+    shared = ordinary.initiator.shared
     beginning = list(ordinary.beginning())
-    connection = Connection(ordinary.identity, mute, beginning[0])
+    connection = Connection(ordinary.identity, Shared(Budget(Limits())), beginning[0])
     connection.reverse = ordinary.reverse
     for segment in beginning:
         connection.receive(segment)
-    connection.common = common
+    connection.shared = shared
     connection.times = ordinary.times
     connection.lingers = ordinary.lingers
     connection.closer = ordinary.closer
@@ -137,7 +136,7 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     for direction, half in zip(directions, connection.halves, strict=False):
         if ordinary.has_begun:
             # Before, no octets of the direction were kept for comparison.
-            common.recent.hand_over(direction, half)
+            shared.recent.hand_over(direction, half)
         half.fin = compact(direction.position) if direction.is_closed else None
         direction.connection, direction.half = connection, half
     if carries_fpdus:
@@ -150,17 +149,13 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
         connection.segments = sum([direction.segments for direction in directions])
         for direction in directions:
             direction.held = 0
-            common.budget.count(direction)
-            common.budget.count(_half(direction))
+            shared.budget.count(direction)
+            shared.budget.count(_half(direction))
         ordinary.leave()
     if ordinary.reset is not None:
         half, peer = connection.pair(ordinary.reset.flow)
         connection.reset = Reset(half, peer, ordinary.reset)
     return connection
-
-
-def _ignore(event: object) -> None:
-    """Drop an event."""
 
 
 def _is_ordinary(half: HalfConnection, *, may_begin: bool) -> bool:

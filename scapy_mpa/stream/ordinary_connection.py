@@ -11,7 +11,7 @@ refused.  After a refused segment, the connection goes to recovery, which reads 
 from collections.abc import Iterator
 from typing import Final
 
-from scapy_mpa.stream.direction import Direction, Shared, event_of
+from scapy_mpa.stream.direction import Direction, event_of
 from scapy_mpa.stream.events import (
     Closer,
     ConnectionEnded,
@@ -24,6 +24,7 @@ from scapy_mpa.stream.events import (
     end_of,
     names_of,
 )
+from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, NOT_PSH, PSH, RST, SYN, Segment
 from scapy_mpa.stream.sequence import (

@@ -11,9 +11,9 @@ from typing import Final
 
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.repeat import shows_new
-from scapy_mpa.stream.direction import Direction, Shared
-from scapy_mpa.stream.halves.common import Common
+from scapy_mpa.stream.direction import Direction
 from scapy_mpa.stream.halves.extent import belongs
+from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.handover import recover, to_recovery, to_straight_path
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
@@ -31,14 +31,12 @@ class Recovery:
 
     :param table: the connection table.
     :param directions: the directions on the straight path, by flow.
-    :param shared: what directions on the straight path share.
-    :param common: what connections in recovery share.
+    :param shared: what all connections share.
     :param limits: limits of memory.
     :param dialect: the dialect that the user has given, if any.
     """
 
     __slots__ = (
-        "_common",
         "_dialect",
         "_directions",
         "_held",
@@ -54,14 +52,12 @@ class Recovery:
         table: ConnectionTable,
         directions: dict[bytes, Direction],
         shared: Shared,
-        common: Common,
         limits: Limits,
         dialect: Dialect | None,
     ) -> None:
         self._table = table
         self._directions = directions
         self._shared = shared
-        self._common = common
         self._limits = limits
         self._dialect = dialect
         # Of connections that are over, the segments from the repeated SYN on.
@@ -91,7 +87,7 @@ class Recovery:
         """Move a connection to recovery if it is on the straight path; return it."""
         if isinstance(connection, OrdinaryConnection):
             self._forget_directions(connection)
-            recovered = recover(connection, self._common)
+            recovered = recover(connection)
             self._table.exchange(connection, recovered)
             return recovered
         if connection.is_ordinary:
@@ -107,7 +103,7 @@ class Recovery:
         if isinstance(known, Connection) and not known.is_ordinary:
             known.fail(error, segment)
             return
-        connection = Connection(known.identity, self._common, segment)
+        connection = Connection(known.identity, self._shared, segment)
         connection.times = known.times
         self._forget_directions(known)
         self._table.linger_no_more(known)
@@ -149,7 +145,7 @@ class Recovery:
 
     def _open(self, segment: Segment) -> Connection:
         identity = self._table.identity(segment)
-        connection = Connection(identity, self._common, segment, self._dialect)
+        connection = Connection(identity, self._shared, segment, self._dialect)
         self._table.add(connection)
         return connection
 

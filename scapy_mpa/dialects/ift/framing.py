@@ -145,7 +145,7 @@ class IFTFraming:
         else:
             is_early = False
         self._latest = max(self._latest, (max(frames), start))
-        half.owner.common.emit(
+        half.owner.shared.rows.append(
             IFTFrameRecovered(
                 *half.head(start),
                 start - self._origin,

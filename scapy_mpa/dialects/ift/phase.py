@@ -89,7 +89,7 @@ class IFTPhase:
         for event in self._unreported:
             half, found = self._halves[event.direction], self._seen[event.direction]
             assert found is not None
-            half.owner.common.emit(event)
+            half.owner.shared.rows.append(event)
             problems = event.indication.problems()
             if agreement is not None and event is self._unreported[-1]:
                 problems += agreement.failures

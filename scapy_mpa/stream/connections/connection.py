@@ -19,7 +19,6 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves import holes, intake, transitions
-from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
     is_complete,
     is_within_message,
@@ -30,6 +29,7 @@ from scapy_mpa.stream.halves.extent import (
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.other import OtherFraming
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
@@ -56,7 +56,6 @@ class Connection:
 
     __slots__ = (
         "closer",
-        "common",
         "errors",
         "failed",
         "halves",
@@ -70,6 +69,7 @@ class Connection:
         "resume_at",
         "reverse",
         "segments",
+        "shared",
         "short_stays",
         "startup",
         "terminated",
@@ -79,12 +79,12 @@ class Connection:
     def __init__(
         self,
         identity: ConnectionId,
-        common: Common,
+        shared: Shared,
         segment: Segment,
         dialect: Dialect | None = None,
     ) -> None:
         self.identity = identity
-        self.common = common
+        self.shared = shared
         self.times = Timed(segment)
         self.reverse = reverse_flow(identity.flow)
         """The flow of direction 1.  All tables share this object."""
@@ -148,7 +148,7 @@ class Connection:
         if flags & RST and may_reset(half, peer, segment) and not self._is_reset:
             self.reset = Reset(half, peer, segment)
         startup = self.startup
-        self.common.current = segment
+        self.shared.current = segment
         intake.receive(half, segment)
         if peer.islands.after_open_hole() is not None:
             # Acknowledgements alone close a hole, too.
@@ -172,7 +172,7 @@ class Connection:
             self._read_key(*self.met_key)
         if startup.state is StartupState.ACCEPTED:
             rtr.find(startup, final=False)
-        self.common.current = None
+        self.shared.current = None
         if flags & RST:
             # Octets of a RST explain it, and are not part of the stream (RFC 9293 3.5.3).
             # Rules 3 and 4 are about octets of the stream.
@@ -192,7 +192,7 @@ class Connection:
         self.failed = True
         half, position = self.halves[0], 0
         if segment is not None:
-            self.common.current = None
+            self.shared.current = None
             half, position = self.half(segment.flow), segment.seq
         text = f"a fault of scapy-mpa ends what is read of this connection: {error!r}"
         half.wrong(None, position, text)
@@ -283,7 +283,7 @@ class Connection:
     ) -> None:
         """Report a startup frame."""
         self.identity.note_startup(half.direction, found.startup.kind)
-        self.common.emit(
+        self.shared.rows.append(
             StartupSeen(
                 *half.head(found.position),
                 octets=found.octets,
@@ -308,7 +308,7 @@ class Connection:
             if start >= end:
                 continue
             half.streamed = end
-            self.common.emit(
+            self.shared.rows.append(
                 StreamingSeen(
                     *half.head(start),
                     length=end - start,
@@ -325,7 +325,7 @@ class Connection:
         startup = self.startup
         if half.direction == startup.initiator and startup.negotiating is not None:
             startup.negotiating.take_fpdu(event)
-        self.common.emit(event)
+        self.shared.rows.append(event)
         ends = len(ulpdu) >= UNTAGGED_LENGTH and is_terminate(ulpdu)
         if startup.is_silent and half.direction != startup.initiator:
             self._hear(event, ends=ends)
@@ -456,7 +456,7 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
 
 def _leave(connection: Connection, ending: Ending) -> None:
     """Report that a connection ended, and take it apart."""
-    connection.common.emit(_ended(connection, ending))
+    connection.shared.rows.append(_ended(connection, ending))
     for half in connection.halves:
         half.leave()
 

@@ -39,5 +39,5 @@ def shows_new(connection: Connection, segment: Segment) -> bool:
     if segment.length <= 1:
         # A keep-alive probe may carry any octet (RFC 9293 3.8.4).
         return False
-    recent = connection.common.recent
+    recent = connection.shared.recent
     return recent.differing(position, segment.payload, half.islands, half) is not None

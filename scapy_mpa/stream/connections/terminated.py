@@ -38,7 +38,7 @@ def _place_of(terminate: Terminate, half: HalfConnection) -> str:
     acknowledged.
     """
     peer = half.owner.halves[1 - half.direction]
-    recent, acknowledged = half.owner.common.recent, peer.acknowledged
+    recent, acknowledged = half.owner.shared.recent, peer.acknowledged
     header = terminate.ddp_header or b""
     request = terminate.rdmap_header if terminate.problem is None else None
     # siw writes the size of a Read Request over its MSN, so compare the RDMAP header alone, too.

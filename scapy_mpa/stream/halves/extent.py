@@ -19,7 +19,7 @@ def acknowledged_with(half: HalfConnection, start: int, end: int) -> int | None:
 
     The number shows what the sender had received when it sent these octets.
     """
-    segment = half.owner.common.current
+    segment = half.owner.shared.current
     if segment is None or not segment.flags & ACK:
         return None
     if (segment.flow == half.owner.identity.flow) == bool(half.direction):

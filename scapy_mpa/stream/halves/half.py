@@ -38,9 +38,9 @@ from scapy_mpa.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from scapy_mpa.stream.budget import Budget
     from scapy_mpa.stream.fpdus.sink import Handover
-    from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.halves.other import OtherFraming
     from scapy_mpa.stream.halves.reader import FrameReader, Reader
+    from scapy_mpa.stream.halves.shared import Shared
     from scapy_mpa.stream.purse import Purse
     from scapy_mpa.stream.timed import Timed
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class Owner(Protocol):
     """The connection, as its half connections see it."""
 
-    common: Common
+    shared: Shared
     """Shared by all connections."""
     identity: ConnectionId
     """Number and flow."""
@@ -190,12 +190,12 @@ class HalfConnection:
     @property
     def budget(self) -> Budget:
         """Bounds the octets that all half connections together hold."""
-        return self.owner.common.budget
+        return self.owner.shared.budget
 
     @property
     def purse(self) -> Purse:
         """Pays for the searches for FPDUs in all half connections."""
-        return self.owner.common.purse
+        return self.owner.shared.purse
 
     def fill_purse(self, octets: int) -> None:
         """Fill the purse for new octets of this direction."""
@@ -333,7 +333,8 @@ class HalfConnection:
         self.owner.errors += 1
         # ErrorFound has the code before the sequence number.
         identity, direction, frame, time_ns, seq = self.head(position)
-        self.owner.common.emit(ErrorFound(identity, direction, frame, time_ns, code, seq, text))
+        event = ErrorFound(identity, direction, frame, time_ns, code, seq, text)
+        self.owner.shared.rows.append(event)
 
     def ends_at(self, position: int) -> bool:
         """Return whether the FIN stands at a position."""
@@ -394,7 +395,7 @@ class HalfConnection:
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
             self.held -= weight_of(chunk)
-            self.owner.common.recent.remember(self, *known.get(chunk.position, chunk))
+            self.owner.shared.recent.remember(self, *known.get(chunk.position, chunk))
 
     def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
         """Hold octets again that were let go of: back to back, after all held octets."""
@@ -404,7 +405,7 @@ class HalfConnection:
         if chunks:
             last = chunks[-1]
             end = last.position + len(last.octets)
-            self.owner.common.recent.forget(self, chunks[0].position, end)
+            self.owner.shared.recent.forget(self, chunks[0].position, end)
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will not be filled."""
@@ -412,7 +413,7 @@ class HalfConnection:
         if 0 < start < end:
             self.gaps += 1
             event = GapFound(*self.head(start), length=end - start, reason=reason)
-            self.owner.common.emit(event)
+            self.owner.shared.rows.append(event)
 
     def relieve(self) -> None:
         """Hold fewer octets, if that is possible."""

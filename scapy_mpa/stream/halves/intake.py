@@ -140,10 +140,10 @@ def _compare(
         if united and united[-1][1] == start:
             start = united.pop()[0]
         united.append((start, end))
-    common = half.owner.common
+    shared = half.owner.shared
     for start, end in united:
         again = octets[start - position : end - position]
-        stretch = common.recent.differing(start, again, half.islands, half)
+        stretch = shared.recent.differing(start, again, half.islands, half)
         if stretch is not None:
             first, after = stretch
-            common.emit(OverlapDiffers(*half.head(first), length=after - first))
+            shared.rows.append(OverlapDiffers(*half.head(first), length=after - first))

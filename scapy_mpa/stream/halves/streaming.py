@@ -128,7 +128,7 @@ class Streaming:
         before = island.scan
         if not self._find_startup(island, final=final):
             return
-        others = half.owner.common.others
+        others = half.owner.shared.others
         if others and half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
             others.look(half, island, before)
         if half.phase is Phase.STREAMING and self._is_due():

@@ -262,7 +262,7 @@ def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
     if how is None or startup.state is not StartupState.IDLE:
         return None
     for half in startup.halves:
-        begin, length, others = half.begin, half.octets, half.owner.common.others
+        begin, length, others = half.begin, half.octets, half.owner.shared.others
         island = None if begin is None else half.islands.at(begin)
         if begin is None or island is None or length < LEAST_OF_KEY or not is_whole(half):
             continue
