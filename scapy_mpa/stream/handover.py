@@ -70,7 +70,7 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         # The Responder must not send after damaged FPDUs alone, which the straight path cannot
         # check.
         return None
-    ready = [_is_ordinary(half, may_begin=not startup.awaits_rtr) for half in connection.halves]
+    ready = [_is_ordinary(half) for half in connection.halves]
     if not any(is_ready and index != silent for index, is_ready in enumerate(ready)):
         return None
     acks = sequence_number(second.acknowledged), sequence_number(first.acknowledged)
@@ -158,36 +158,11 @@ def recover(ordinary: OrdinaryConnection) -> Connection:
     return connection
 
 
-def _is_ordinary(half: HalfConnection, *, may_begin: bool) -> bool:
-    """True if the straight path can follow a direction.
-
-    :param may_begin: whether a direction without FPDUs counts.
-    """
-    if _begins(half):
-        framing = half.framing
-        # Without CRCs, recovery must check the first FPDU.
-        is_ready = may_begin and framing is not None and framing.crc
-    else:
-        is_ready = _last_run(half) is not None
+def _is_ordinary(half: HalfConnection) -> bool:
+    """True if the straight path can follow a direction."""
     # A wrap of the sequence numbers would hide that missing octets were acknowledged.
-    return is_ready and (
+    return _last_run(half) is not None and (
         (half.acknowledged or 0) // SEQUENCE_SPACE <= half.islands.items[0].end // SEQUENCE_SPACE
-    )
-
-
-def _begins(half: HalfConnection) -> bool:
-    """True if the next octet of a direction begins its first FPDU."""
-    framing, items = half.framing, half.islands.items
-    if not isinstance(framing, Framing) or len(items) != 1 or half.fin is not None:
-        return False
-    island = items[0]
-    return (
-        framing.from_start
-        and framing.crc_is_known
-        and not framing.is_guess
-        and island.start == half.begin
-        and island.end == framing.origin
-        and not (island.runs or island.open_left or island.has_hole or island.absent)
     )
 
 
@@ -244,10 +219,7 @@ def _following(connection: Connection, half: HalfConnection, ack: int, shared: S
     framing, island = half.framing, half.islands.items[0]
     assert isinstance(framing, Framing)
     table = shared.tables[Kind(framing.crc, framing.markers, framing.from_start)]
-    origin, index = framing.origin, half.direction
-    if not island.runs:
-        return Direction(shared, connection, index, half, table, origin, 0, ack)
-    run = island.runs[-1]
+    origin, index, run = framing.origin, half.direction, island.runs[-1]
     direction = Direction(shared, connection, index, half, table, origin, run.end - origin, ack)
     direction.settled = half.islands.is_settled_before(run.last)
     held = island.chunks(island.start, island.end)

@@ -69,11 +69,6 @@ class Agreement:
         return None if last is None else last.dialect
 
     @property
-    def awaits_rtr(self) -> bool:
-        """Whether the Initiator's next FPDU may be the RTR indication that was agreed on."""
-        return self.negotiating is not None and self.negotiating.is_open
-
-    @property
     def uses_crc(self) -> bool | None:
         """Whether CRCs are on; None if that is not known.
 
