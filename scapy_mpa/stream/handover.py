@@ -10,8 +10,6 @@ on the straight path.  It comes to recovery when it refuses a segment.
 
 from __future__ import annotations
 
-from typing import Final
-
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.reset import Reset
@@ -32,13 +30,6 @@ from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.startup import KEY_LENGTH
 
-_SHORT_STAY: Final = 16
-"""A stay on the straight path with fewer segments is short."""
-
-_SHORT_STAYS: Final = 4
-"""Short stays in a row before a connection stays in recovery for a while.  A few short stays are
-usual while a connection begins."""
-
 
 def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction, Direction] | None:
     """Take a connection out of recovery if a direction is in order; else return None.
@@ -51,7 +42,6 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         connection.was_reset
         or connection.failed
         or not (first.phase is Phase.FULL or second.phase is Phase.FULL)
-        or connection.segments < connection.resume_at
         # A connection from an endpoint to itself: its directions cannot be distinguished.
         or connection.identity.flow == connection.reverse
         or first.acknowledged is None
@@ -93,9 +83,6 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
     segments = directions[0].segments + directions[1].segments
     connection.is_ordinary = False
     connection.segments += segments
-    connection.short_stays = 0 if segments >= _SHORT_STAY else connection.short_stays + 1
-    if connection.short_stays > _SHORT_STAYS:
-        connection.resume_at = connection.segments + _SHORT_STAY
     startup = connection.startup
     startup.is_silent = any(direction.awaits_fpdu for direction in directions)
     for direction in directions:

@@ -66,11 +66,9 @@ class Connection:
         "other",
         "rejected_in",
         "reset",
-        "resume_at",
         "reverse",
         "segments",
         "shared",
-        "short_stays",
         "startup",
         "terminated",
         "times",
@@ -111,10 +109,6 @@ class Connection:
         """Direction and position of a startup frame found where an FPDU must begin."""
         self.is_ordinary = False
         """Whether the straight path follows it (:mod:`~scapy_mpa.stream.handover`)."""
-        self.short_stays = 0
-        """Stays on the straight path, in a row, that took few segments."""
-        self.resume_at = 0
-        """Segments received before the straight path may have it again."""
         self.lingers = False
         """Whether the connection table keeps it only for late copies.  Set by that table."""
 
