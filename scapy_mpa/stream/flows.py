@@ -126,9 +126,7 @@ class Flows:
             return flags & HANDSHAKE == SYN and self._begin(segment)
         if not isinstance(connection, OrdinaryConnection):
             return False
-        if connection.lingers:
-            return connection.is_late_ack(segment) and self._take_late_ack(connection, segment)
-        if not connection.receive(segment):
+        if connection.lingers or not connection.receive(segment):
             return False
         # Only these segments advance the clock, so most segments do not come here.
         self._table.expire(time_ns)
@@ -137,7 +135,9 @@ class Flows:
                 connection.directions
             )
         elif connection.is_over:
-            del self.directions[connection.identity.flow], self.directions[connection.reverse]
+            if connection.reset is not None:
+                # A later acknowledgement may show that its receiver dropped the RST.
+                self._recovery.forget_directions(connection)
             self._table.linger(connection, time_ns)
         return True
 
@@ -160,21 +160,13 @@ class Flows:
         self._table.add(OrdinaryConnection(identity, reverse, self.shared, segment))
         return True
 
-    def _take_late_ack(self, connection: OrdinaryConnection, segment: Segment) -> bool:
-        """Have a lingering connection take an acknowledgement, unless its time has expired."""
-        self._table.expire(segment.time_ns)
-        if connection.lingers:
-            connection.take_late_ack(segment)
-        return True
-
     def _to_recovery(self, connection: AnyConnection) -> Connection:
         return self._recovery.to_recovery(connection)
 
     def _settle(self, connection: AnyConnection) -> AnyConnection:
         """Return the object that reports the end of a connection."""
         if isinstance(connection, OrdinaryConnection) and connection.is_settled:
-            if not connection.lingers:
-                del self.directions[connection.identity.flow], self.directions[connection.reverse]
+            self._recovery.forget_directions(connection)
             return connection
         return self._to_recovery(connection)
 

@@ -221,17 +221,6 @@ class OrdinaryConnection:
         negotiating.take_fpdu(first)
         return True
 
-    def take_late_ack(self, segment: Segment) -> None:
-        """Take a segment for which :meth:`is_late_ack` is true."""
-        direction = self.initiator if segment.flow == self.identity.flow else self.responder
-        assert direction is not None
-        if direction.ack != segment.ack:
-            if self.times.is_late(segment.time_ns):
-                self.times.end_stall(segment.frame, segment.time_ns, direction.unacknowledged)
-            self.times.note_progress(segment.time_ns)
-        direction.ack = segment.ack
-        self._count_segment(direction, segment)
-
     def _take_fin(self, direction: Direction, segment: Segment) -> bool:
         """Take a FIN: it uses one sequence number, and no octets follow it."""
         stalled = direction.unacknowledged if self.times.is_late(segment.time_ns) else 0
@@ -290,19 +279,6 @@ class OrdinaryConnection:
     def is_over(self) -> bool:
         """Whether only late copies may follow."""
         return self.reset is not None or self.is_captured
-
-    def is_late_ack(self, segment: Segment) -> bool:
-        """Return whether a segment only acknowledges: either everything, or nothing new."""
-        if self.responder is None or self.reset is not None:
-            return False
-        direction = self.initiator if segment.flow == self.identity.flow else self.responder
-        return (
-            segment.flags & NOT_PSH == ACK
-            and not segment.length
-            and segment.seq == direction.seq
-            and not direction.awaits_fpdu
-            and segment.ack in (direction.ack, direction.peer.seq)
-        )
 
     def beginning(self) -> Iterator[Segment]:
         """Yield segments with its SYNs, its startup frames and its last acknowledgements.

@@ -86,7 +86,7 @@ class Recovery:
     def to_recovery(self, connection: AnyConnection) -> Connection:
         """Move a connection to recovery if it is on the straight path; return it."""
         if isinstance(connection, OrdinaryConnection):
-            self._forget_directions(connection)
+            self.forget_directions(connection)
             recovered = recover(connection)
             self._table.exchange(connection, recovered)
             return recovered
@@ -105,13 +105,14 @@ class Recovery:
             return
         connection = Connection(known.identity, self._shared, segment)
         connection.times = known.times
-        self._forget_directions(known)
+        self.forget_directions(known)
         self._table.linger_no_more(known)
         self._table.add(connection)
         connection.times.note_segment(segment)
         connection.fail(error, segment)
 
-    def _forget_directions(self, connection: AnyConnection) -> None:
+    def forget_directions(self, connection: AnyConnection) -> None:
+        """Take the directions of a connection off the straight path."""
         for flow in (connection.identity.flow, connection.reverse):
             self._directions.pop(flow, None)
 
@@ -125,7 +126,7 @@ class Recovery:
     def _take(self, segment: Segment) -> None:
         table = self._table
         connection = self.connection(segment.flow)
-        if segment.flags & TURNS or connection is None or connection.lingers:
+        if segment.flags & TURNS or connection is None or (connection.lingers and segment.length):
             # Only these segments advance the clock, so most segments cost nothing here.
             table.expire(segment.time_ns)
             connection = self.connection(segment.flow)
