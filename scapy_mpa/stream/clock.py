@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from scapy_mpa.stream.sequence import NOWHERE
+
 REMEMBERED: Final = 1 << 17
 """The times of so many last frames are remembered.  It is a power of two, since a frame's number
 modulo this is the index of its time.  Frames seldom wait longer for a hole to be filled."""
-
-_NO_LIMIT: Final = 1 << 64
 
 
 class Clock:
@@ -39,7 +39,7 @@ class Clock:
         if len(self.times) < REMEMBERED:
             wanted = min(REMEMBERED, 2 * frame + 1)
             self.times += [None] * (wanted - len(self.times))
-        self.room = _NO_LIMIT if len(self.times) == REMEMBERED else len(self.times)
+        self.room = NOWHERE if len(self.times) == REMEMBERED else len(self.times)
 
     def note(self, frame: int, time_ns: int) -> None:
         """Note the time of a frame."""

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 AHEAD_SEGMENTS: Final = 256
 """Segments that may wait after a hole, at most: fewer overtake another segment on the way."""
 
-AHEAD_OCTETS: Final = 1 << 20
-"""Octets from the first unread FPDU to the end of a waiting segment, at most."""
-
 PIECES: Final = 64
 """Segments kept of an FPDU that is not whole, at most: enough for the largest in usual segments."""
 
@@ -486,7 +483,6 @@ class Direction:
             # The peer has acknowledged octets of the hole.
             or (self.seq - self.peer.ack) & SEQUENCE_MASK >= SEQUENCE_HALF
             or len(ahead) >= AHEAD_SEGMENTS
-            or end - self.offset > AHEAD_OCTETS
             or self.held + len(octets) > self.shared.budget.each
         ):
             return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.direction import Direction, event_of
 from scapy_mpa.stream.halves.shared import Shared
-from scapy_mpa.stream.limits import Limits, limits_of
+from scapy_mpa.stream.limits import FRAMING_WINDOW, Limits, limits_of
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.recovery import Recovery
@@ -27,9 +27,9 @@ __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
 _BATCH: Final = 512
 """Events that are returned at a time when all connections end."""
-STRAIGHT_AT_LEAST = 1 << 17
-"""The straight path needs a limit of at least this many octets for each direction: more than the
-longest FPDU in pieces."""
+STRAIGHT_AT_LEAST = 2 * FRAMING_WINDOW
+"""The straight path needs a limit of at least this many octets for each direction: it must be able
+to hold the longest FPDU in pieces, and without CRCs the FPDU before it."""
 
 
 class Flows:

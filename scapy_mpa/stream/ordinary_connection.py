@@ -42,8 +42,6 @@ from scapy_mpa.wire.startup import StartupKind
 
 _KINDS: Final = StartupKind.REQUEST, StartupKind.REPLY
 """The kind of startup frame that each direction must send."""
-_UNCOUNTED_OCTETS: Final = 64
-"""The longest Request that does not count as held while it waits for its Reply, in octets."""
 
 
 class OrdinaryConnection:
@@ -178,8 +176,7 @@ class OrdinaryConnection:
             self.times.end_startup(time_ns)
             return True
         self.times.begin_startup(time_ns)
-        if len(octets) > _UNCOUNTED_OCTETS:
-            direction.hold(len(octets) + CHUNK_OVERHEAD)
+        direction.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
     def _enter_full_operation(self, agreed: Agreed, frame: int) -> None:

@@ -7,8 +7,6 @@ path.
 
 from __future__ import annotations
 
-from typing import Final
-
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.repeat import shows_new
 from scapy_mpa.stream.direction import Direction
@@ -21,9 +19,6 @@ from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import ACK, SYN, TURNS, Segment
 from scapy_mpa.stream.table import AnyConnection, ConnectionTable
 from scapy_mpa.wire.dialect import Dialect
-
-HELD_REPEATS: Final = 4 << 20
-"""Octets of memory for all held segments.  Beyond that, the first ones are copies."""
 
 
 class Recovery:
@@ -182,7 +177,9 @@ class Recovery:
         self._repeats.setdefault(connection, []).append(segment)
         self._held += _weight_of(segment)
         self.late_copies += 1
-        while self._held > min(HELD_REPEATS, self._limits.octets_in_total):
+        # All held segments together may take as much as one direction.
+        most = min(self._limits.octets_per_half, self._limits.octets_in_total)
+        while self._held > most:
             self._stop_holding(next(iter(self._repeats)))
         return True
 

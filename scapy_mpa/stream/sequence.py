@@ -25,10 +25,8 @@ numbers of two connections are as near in 1 of 128 cases."""
 SEQUENCE_HALF: Final = SEQUENCE_SPACE // 2
 SEQUENCE_MASK: Final = SEQUENCE_SPACE - 1
 
-NOWHERE: Final = 1 << 62
+NOWHERE: Final = (1 << 63) - 1
 """A position that no octets reach."""
-
-_ANY: Final = (1 << 63) - 1
 
 
 def first_position(seq: int) -> int:
@@ -47,7 +45,7 @@ def unwrap(seq: int, near: int) -> int:
 
 def compact(position: int) -> int:
     """Return the same position as a smaller object: a sum takes 1.5 times the memory."""
-    return position & _ANY
+    return position & NOWHERE
 
 
 def sequence_number(position: int) -> int:

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from scapy_mpa.stream.events import LocatedBy
+from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, LAST
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, fpdu_layout
 from scapy_mpa.wire.rdmap import HeaderRule, header_rule, requests_opened
 from scapy_mpa.wire.rdmap_names import OPCODE_BITS
 from scapy_mpa.wire.terminate import is_terminate
 
-NOT_ORDINARY: Final = 1 << 32
+NOT_ORDINARY: Final = NOWHERE
 """Size of an FPDU that is not ordinary: more octets than can exist, so it is never whole.  The FPDU
 is too short for its DDP header, it ends its connection, or, without CRCs, its header makes no
 sense."""

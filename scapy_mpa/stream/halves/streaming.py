@@ -4,8 +4,6 @@
 One object looks for startup frames in them.  It is dropped when the Full Operation Phase begins.
 """
 
-from typing import Final
-
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
@@ -22,9 +20,6 @@ from scapy_mpa.stream.octets.scan import (
 )
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
-
-_LEAST: Final = 64
-"""Fewer held octets are not searched."""
 
 
 class Streaming:
@@ -73,7 +68,7 @@ class Streaming:
     def _is_due(self) -> bool:
         """Return whether to look at the held octets: each time that they have doubled."""
         held = self._half.held
-        if self._look_at is None or held < max(self._look_at, _LEAST) or self._half.purse.is_empty:
+        if self._look_at is None or held < self._look_at or self._half.purse.is_empty:
             return False
         self._look_at = 2 * held
         return True
