@@ -44,12 +44,6 @@ class Lingering(Generic[_Connection]):
         """Forget a connection, if it lingers."""
         self._until.pop(connection, None)
 
-    def exchange(self, connection: _Connection, new: _Connection) -> None:
-        """Replace the object of a lingering connection by a new one."""
-        self._until = OrderedDict(
-            (new if known is connection else known, until) for known, until in self._until.items()
-        )
-
     def advance(self, time_ns: int) -> Iterator[_Connection]:
         """Take the time of a segment; yield the connections that have expired.
 

@@ -49,7 +49,8 @@ class ConnectionTable:
         self.next_number = first_number
         """The number that the next connection will have."""
         self._sweep_at = min(_FIRST_SWEEP, limits.connections)
-        self.lingering: Lingering[AnyConnection] = Lingering()
+        self.lingering: Lingering[bytes] = Lingering()
+        """The connections that are over, by the flow of direction 0."""
 
     def find(self, flow: bytes) -> AnyConnection | None:
         """Return the connection of a flow; None if there is none."""
@@ -80,20 +81,18 @@ class ConnectionTable:
         flow = connection.identity.flow
         if self._by_flow.get(flow) is connection:
             self._by_flow[flow] = new
-        if connection.lingers:
-            self.lingering.exchange(connection, new)
 
     def linger(self, connection: AnyConnection, time_ns: int) -> None:
         """Let a connection linger that is over."""
         connection.lingers = True
-        self.lingering.add(connection, time_ns)
+        self.lingering.add(connection.identity.flow, time_ns)
         for surplus in self.lingering.surplus():
-            self.end(surplus)
+            self.end(self._by_flow[surplus])
 
     def linger_no_more(self, connection: AnyConnection) -> None:
         """Treat a connection as not over."""
         connection.lingers = False
-        self.lingering.discard(connection)
+        self.lingering.discard(connection.identity.flow)
 
     def expire(self, time_ns: int) -> None:
         """End the connections that have lingered for long enough.
@@ -101,7 +100,7 @@ class ConnectionTable:
         :param time_ns: capture time of the last segment.
         """
         for expired in self.lingering.advance(time_ns):
-            self.end(expired)
+            self.end(self._by_flow[expired])
 
     def end(self, connection: AnyConnection, ending: Ending | None = None) -> None:
         """End a connection: report it, and free its ports."""
