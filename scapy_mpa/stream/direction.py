@@ -178,8 +178,7 @@ class Direction:
         self.startup = b""
         """The startup frame; only in an ordinary connection."""
         self.frame = 0
-        """The last frame with which octets of it were taken or kept for comparison; 0 before any on
-        the straight path."""
+        """The frame that brought it."""
         self.is_closed = False
         """Whether the FIN was captured; only in an ordinary connection."""
         self.unproven: list[Chunk] | tuple[()] = ()
@@ -216,7 +215,6 @@ class Direction:
             if self.awaits_fpdu and not self._keeps_startup_rules(seq, 0, ack):
                 return False
         elif seq == self.seq and self.can_read_next:
-            self.frame = frame
             shared, offset = self.shared, self.offset
             rows, recent = shared.rows, shared.recent
             rows_before = len(rows)
@@ -240,7 +238,6 @@ class Direction:
             copies = self.copies
             if not self.take(seq, ack, octets, frame, time_ns):
                 return False
-            self.frame = frame
             if self.copies == copies:
                 if stalled:
                     times.end_stall(frame, time_ns, stalled)

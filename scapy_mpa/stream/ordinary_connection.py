@@ -172,23 +172,19 @@ class OrdinaryConnection:
         direction.origin = compact(direction.origin + len(octets))
         direction.seq = sequence_number(direction.origin)
         if agreed is not None:
-            self._enter_full_operation(agreed, frame)
+            self._enter_full_operation(agreed)
             self.times.end_startup(time_ns)
             return True
         self.times.begin_startup(time_ns)
         direction.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
-    def _enter_full_operation(self, agreed: Agreed, frame: int) -> None:
-        """Have both directions read FPDUs, after both startup frames.
-
-        :param frame: the frame that brought the Reply.
-        """
+    def _enter_full_operation(self, agreed: Agreed) -> None:
+        """Have both directions read FPDUs, after both startup frames."""
         assert self.responder is not None
         for direction in (self.initiator, self.responder):
-            shared, brought_by = direction.shared, direction.frame
-            shared.recent.remember(direction, _begin(direction), direction.startup, brought_by)
-            direction.frame = frame
+            shared, startup = direction.shared, direction.startup
+            shared.recent.remember(direction, _begin(direction), startup, direction.frame)
             if direction.held:
                 direction.hold(-direction.held)
             direction.shapes = shared.tables[agreed.kinds[direction.index]]
@@ -278,10 +274,7 @@ class OrdinaryConnection:
         return self.reset is not None or self.is_captured
 
     def beginning(self) -> Iterator[Segment]:
-        """Yield segments with its SYNs, its startup frames and its last acknowledgements.
-
-        After the Reply, their frame numbers mean nothing.
-        """
+        """Yield segments with its SYNs, its startup frames and its last acknowledgements."""
         for direction in self.directions:
             syn = SYN | ACK if direction.index else SYN
             yield self._segment(direction, syn, _begin(direction) - 1, _begin(self.initiator))
