@@ -67,9 +67,7 @@ class Direction:
     """One direction of a connection.  It reads FPDUs, unless ``reads_no_fpdus`` is set.
 
     :param index: 0 or 1, see :mod:`scapy_mpa.stream.events`.
-    :param half: the same direction in recovery; None if recovery has not seen it.  It owns the
-        octets in :class:`~scapy_mpa.stream.octets.overlap.RecentOctets`; without it, this object
-        does.
+    :param half: the same direction in recovery; None if recovery has not seen it.
     :param origin: position of offset 0, from which Markers are counted.
     :param offset: offset of the next FPDU.
     :param ack: the highest acknowledgement number that the direction has sent, 32 bits.
@@ -90,6 +88,7 @@ class Direction:
         "held",
         "index",
         "is_closed",
+        "key",
         "label",
         "last_fpdu",
         "missing",
@@ -130,6 +129,7 @@ class Direction:
         self.times = connection.times
         self.index = index
         self.half = half
+        self.key = connection.identity.of_direction(index)
         self.shapes = shapes
         self.shape: Shape | None = None
         """The shape of the last FPDU before ``offset``."""
@@ -222,7 +222,7 @@ class Direction:
             if end == len(octets):
                 self.fpdus += len(rows) - rows_before
                 self.shape = rows[-1][4]
-                recent.order.append((self.origin + offset, octets, frame, self.half or self))
+                recent.order.append((self.origin + offset, octets, frame, self.key))
                 recent.fresh += end
                 if recent.fresh > FRESH_OCTETS:
                     recent.trim()
@@ -432,7 +432,7 @@ class Direction:
     def _remember(self, octets: bytes, brought_by: int) -> None:
         """Remember octets that were taken; call it before ``offset`` and ``pieces`` change."""
         position = self.position
-        self.shared.recent.remember(self.half or self, position, octets, brought_by)
+        self.shared.recent.remember(self.key, position, octets, brought_by)
         self.seq = (self.seq + len(octets)) & SEQUENCE_MASK
         if not self.shapes.crc:
             begin, chunk = self.origin + self.last_fpdu, Chunk(position, octets, brought_by)
@@ -571,7 +571,7 @@ class Direction:
         # A keep-alive probe repeats the last octet, perhaps with another value.
         if len(octets) > back or len(octets) == 1:
             return False
-        known = self.shared.recent.between(position, end, self.half or self)
+        known = self.shared.recent.between(position, end, self.key)
         at = position
         for start, kept, _ in sorted(known, key=lambda chunk: chunk[0]):
             if start <= at < start + len(kept):

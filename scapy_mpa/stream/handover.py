@@ -121,9 +121,6 @@ def recover(ordinary: OrdinaryConnection) -> Connection:
     connection.closer = ordinary.closer
     directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
     for direction, half in zip(directions, connection.halves, strict=False):
-        if ordinary.has_begun:
-            # Before, no octets of the direction were kept for comparison.
-            shared.recent.hand_over(direction, half)
         half.fin = compact(direction.position) if direction.is_closed else None
         direction.connection, direction.half = connection, half
     if carries_fpdus:

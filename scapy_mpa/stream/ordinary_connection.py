@@ -184,7 +184,7 @@ class OrdinaryConnection:
         assert self.responder is not None
         for direction in (self.initiator, self.responder):
             shared, startup = direction.shared, direction.startup
-            shared.recent.remember(direction, _begin(direction), startup, direction.frame)
+            shared.recent.remember(direction.key, _begin(direction), startup, direction.frame)
             if direction.held:
                 direction.hold(-direction.held)
             direction.shapes = shared.tables[agreed.kinds[direction.index]]

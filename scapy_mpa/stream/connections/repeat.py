@@ -40,4 +40,4 @@ def shows_new(connection: Connection, segment: Segment) -> bool:
         # A keep-alive probe may carry any octet (RFC 9293 3.8.4).
         return False
     recent = connection.shared.recent
-    return recent.differing(position, segment.payload, half.islands, half) is not None
+    return recent.differing(position, segment.payload, half.islands, half.key) is not None

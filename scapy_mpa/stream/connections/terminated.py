@@ -46,7 +46,7 @@ def _place_of(terminate: Terminate, half: HalfConnection) -> str:
     for octets, before in copied:
         if not octets:
             continue
-        known = recent.place_of(peer, peer.islands, octets, acknowledged)
+        known = recent.place_of(peer.key, peer.islands, octets, acknowledged)
         if known is not None:
             place, frame = known
             return f", seq {sequence_number(place - before - HEADER_LENGTH)} in frame {frame}"

@@ -38,6 +38,10 @@ class ConnectionId:
         """The direction in which the Initiator sends; None until a startup frame is found."""
         self._endpoints: tuple[str, str] | None = None
 
+    def of_direction(self, direction: int) -> int:
+        """Return a number that only this direction of this connection has."""
+        return 2 * self.number + direction
+
     def _values(self) -> tuple[int | bytes | None, ...]:
         return self.number, self.flow
 

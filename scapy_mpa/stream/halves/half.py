@@ -188,6 +188,11 @@ class HalfConnection:
         self.retransmitted = self.retransmitted_octets = 0
 
     @property
+    def key(self) -> int:
+        """The owner of its octets in :class:`~scapy_mpa.stream.octets.overlap.RecentOctets`."""
+        return self.owner.identity.of_direction(self.direction)
+
+    @property
     def budget(self) -> Budget:
         """Bounds the octets that all half connections together hold."""
         return self.owner.shared.budget
@@ -395,7 +400,7 @@ class HalfConnection:
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
             self.held -= weight_of(chunk)
-            self.owner.shared.recent.remember(self, *known.get(chunk.position, chunk))
+            self.owner.shared.recent.remember(self.key, *known.get(chunk.position, chunk))
 
     def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
         """Hold octets again that were let go of: back to back, after all held octets."""
@@ -405,7 +410,7 @@ class HalfConnection:
         if chunks:
             last = chunks[-1]
             end = last.position + len(last.octets)
-            self.owner.shared.recent.forget(self, chunks[0].position, end)
+            self.owner.shared.recent.forget(self.key, chunks[0].position, end)
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will not be filled."""

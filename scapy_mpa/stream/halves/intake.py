@@ -143,7 +143,7 @@ def _compare(
     shared = half.owner.shared
     for start, end in united:
         again = octets[start - position : end - position]
-        stretch = shared.recent.differing(start, again, half.islands, half)
+        stretch = shared.recent.differing(start, again, half.islands, half.key)
         if stretch is not None:
             first, after = stretch
             shared.rows.append(OverlapDiffers(*half.head(first), length=after - first))

@@ -31,13 +31,14 @@ class RecentOctets:
     __slots__ = ("fresh", "order")
 
     def __init__(self) -> None:
-        self.order: deque[tuple[int, bytes, int, object]] = deque(maxlen=RECENT_CHUNKS)
-        """Position, octets, frame and owner of each chunk, in the order of reading."""
+        self.order: deque[tuple[int, bytes, int, int]] = deque(maxlen=RECENT_CHUNKS)
+        """Position, octets, frame and owner of each chunk, in the order of reading.  The owner is
+        a direction: :meth:`~scapy_mpa.stream.events.ConnectionId.of_direction`."""
         self.fresh = 0
         """Octets added since :meth:`trim`, less the room there was then.  If it exceeds
         ``FRESH_OCTETS``, whoever added the octets must call :meth:`trim`."""
 
-    def remember(self, owner: object, position: int, octets: bytes, frame: int) -> None:
+    def remember(self, owner: int, position: int, octets: bytes, frame: int) -> None:
         """Keep octets until newer ones replace them."""
         self.order.append((position, octets, frame, owner))
         self.fresh += len(octets)
@@ -52,15 +53,15 @@ class RecentOctets:
             surplus -= len(order.popleft()[1])
         self.fresh = surplus
 
-    def forget(self, owner: object, start: int, end: int) -> None:
+    def forget(self, owner: int, start: int, end: int) -> None:
         """Drop the octets of ``owner`` from position ``start`` up to ``end``.
 
         The owner holds them again, and will give them back.  If they were kept twice, they would
         replace other octets.
         """
-        kept: list[tuple[int, bytes, int, object]] = []
+        kept: list[tuple[int, bytes, int, int]] = []
         for position, octets, frame, known_owner in self.order:
-            if known_owner is not owner or end <= position or position + len(octets) <= start:
+            if known_owner != owner or end <= position or position + len(octets) <= start:
                 kept.append((position, octets, frame, known_owner))
                 continue
             if position < start:
@@ -69,15 +70,8 @@ class RecentOctets:
                 kept.append((end, octets[end - position :], frame, owner))
         self.order = deque(kept, RECENT_CHUNKS)
 
-    def hand_over(self, owner: object, new_owner: object) -> None:
-        """Give the octets of ``owner`` to a new owner."""
-        order = self.order
-        for at, (position, octets, frame, known_owner) in enumerate(order):
-            if known_owner is owner:
-                order[at] = position, octets, frame, new_owner
-
     def place_of(
-        self, owner: object, islands: Islands, wanted: bytes, before: int | None
+        self, owner: int, islands: Islands, wanted: bytes, before: int | None
     ) -> tuple[int, int] | None:
         """Return position and frame of the last octets of ``owner`` that equal ``wanted``.
 
@@ -86,7 +80,7 @@ class RecentOctets:
         :param islands: the other captured octets of ``owner``.
         :param before: they end at this position or before it; None: anywhere.
         """
-        known = [chunk[:3] for chunk in self.order if chunk[3] is owner]
+        known = [chunk[:3] for chunk in self.order if chunk[3] == owner]
         for island in islands.items:
             known += island.captured(island.start, island.end)
         for position, octets, frame in reversed(known):
@@ -96,7 +90,7 @@ class RecentOctets:
                 return position + at, frame
         return None
 
-    def between(self, start: int, end: int, owner: object) -> list[tuple[int, bytes, int]]:
+    def between(self, start: int, end: int, owner: int) -> list[tuple[int, bytes, int]]:
         """Return the chunks of ``owner`` with octets from position ``start`` up to ``end``.
 
         Copies come soon, so the newest chunks are searched first.
@@ -104,7 +98,7 @@ class RecentOctets:
         found: list[tuple[int, bytes, int]] = []
         missing = end - start
         for position, octets, frame, known_owner in reversed(self.order):
-            if known_owner is owner and position < end and start < position + len(octets):
+            if known_owner == owner and position < end and start < position + len(octets):
                 found.append((position, octets, frame))
                 # No octet is kept twice.
                 missing -= min(end, position + len(octets)) - max(start, position)
@@ -113,7 +107,7 @@ class RecentOctets:
         return found
 
     def differing(
-        self, position: int, octets: bytes, islands: Islands, owner: object
+        self, position: int, octets: bytes, islands: Islands, owner: int
     ) -> tuple[int, int] | None:
         """Return start and end of the part of a copy that differs (RFC 5044 A.3).
 
