@@ -19,7 +19,7 @@ from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.stretch import Stretch
 from scapy_mpa.stream.purse import Allowance, Purse
-from scapy_mpa.wire.ddp import TAGGED_LENGTH
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
@@ -49,8 +49,8 @@ _POINTERS: Final = b"".join(
 # The QN of an FPDU, without and with a Marker before it in the header.
 _QN: Final = slice(8, 12)
 _QN_AFTER_MARKER: Final = slice(12, 16)
-# Octets of a header up to TO, or QN and MSN.  They differ in all segments.
-_KEY_OCTETS: Final = HEADER_LENGTH + TAGGED_LENGTH
+# Octets up to the end of an untagged header.  Segments of one message differ in MO alone.
+_KEY_OCTETS: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 
 
 class Memory(Protocol):
