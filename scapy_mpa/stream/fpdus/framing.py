@@ -24,22 +24,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import FPDURecovered
-from scapy_mpa.stream.fpdus.candidate import Candidate, FPDUReader, header_octets
+from scapy_mpa.stream.fpdus.candidate import UNREADABLE, Candidate, FPDUReader, header_octets
 from scapy_mpa.stream.fpdus.follower import Follower
-from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.octets.island import Island, Run
-from scapy_mpa.stream.octets.leads import Leads
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.ddp import ddp_header_length
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, WORD, fpdu_length
+from scapy_mpa.wire.fpdu import WORD
 from scapy_mpa.wire.terminate import is_terminate
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
-
-# The cost per octet of trying an FPDU after a hole.  A hostile capture may cause many tries of the
-# same octets.  At this cost, an octet pays for 14 tries.  Each try reads and checks it.
-_COST_OF_OCTET: Final = 12
 
 
 class Framing(Follower):
@@ -184,7 +178,7 @@ class Framing(Follower):
         # Not inside the FPDU that the hole cuts off: its payload may hold FPDUs.
         if may_begin and at < limit and self._end_over_hole(island) <= at:
             end = island.chunks(at, limit)[0].end
-        if not at < end <= limit or not self._sink.purse.spend(_COST_OF_OCTET * (end - at)):
+        if not at < end <= limit:
             return False
         while at < end:
             fpdu = self.reader.fpdu_at(island, at, end)
@@ -216,46 +210,24 @@ class Framing(Follower):
     def _by_marker(self, island: Island, limit: int) -> Candidate | None:
         """Return a verified FPDU to which a Marker before ``limit`` points.
 
-        Each Marker is read once.  Each FPDU is tried once, when it is whole.
+        Each octet is tried as part of one FPDU only.
         """
         lowest = max(island.start, self.origin) if self.from_start else island.start
-        leads = island.leads
-        if leads is None:
-            leads = island.leads = Leads(lowest)
-        before = min(leads.begin + MARKER_LENGTH - 1, limit)
-        for begin, end in ((lowest, before), (leads.end, limit)):
-            for _, start in self.reader.pointers(island, begin, end):
-                leads.add(start)
-        leads.begin = lowest
-        leads.end = max(leads.end, limit - MARKER_LENGTH + 1)
-        for start in leads.due(lowest, limit):
-            end = self._end_of(island, start, limit)
-            if end > limit:
-                leads.wait(start, end)
-            elif self._may_be_tried(island, start, end, limit):
-                fpdu = self.reader.fpdu_at(island, start, limit)
-                if isinstance(fpdu, int) or not fpdu.sound:
-                    continue
-                if self.crc or fpdu.is_pointed_at:
+        begin = max(lowest, island.markers_read)
+        for _, start in self.reader.pointers(island, begin, limit):
+            if start < begin or not self.reader.may_begin(island, start, limit):
+                continue
+            fpdu = self.reader.fpdu_at(island, start, limit)
+            if not isinstance(fpdu, int):
+                if fpdu.sound and (self.crc or fpdu.is_pointed_at):
                     return fpdu
+                begin = fpdu.end
+            elif fpdu != UNREADABLE:
+                island.markers_read = start
+                island.need = fpdu
+                return None
+        island.markers_read = limit
         return None
-
-    def _end_of(self, island: Island, start: int, limit: int) -> int:
-        """Return up to where octets are needed: for the length of an FPDU, or for all of it."""
-        phase, header = self.reader.begin_at(start)
-        if header + HEADER_LENGTH > limit:
-            return header + HEADER_LENGTH
-        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
-        return start + fpdu_length(ulpdu_length, phase)
-
-    def _may_be_tried(self, island: Island, start: int, end: int, limit: int) -> bool:
-        """Return whether an FPDU to which a Marker points is worth the cost of a try."""
-        header = self.reader.header_at(island, start, limit)
-        # Without CRCs, a senseless header is no evidence.
-        is_worth_it = self.crc or (header is not None and header[0])
-        return is_worth_it and self._sink.purse.spend(
-            COST_OF_PLACE + _COST_OF_OCTET * (end - start)
-        )
 
     # -- between runs --------------------------------------------------------------------------
 
@@ -300,7 +272,6 @@ class Framing(Follower):
         """Search before the first run, since the hole before it will not be filled."""
         first = island.runs[0]
         island.settled = True
-        island.leads = None
         if island.start == first.start:
             return
         self._unite_all(island, (self._empty_run(island), *island.runs))

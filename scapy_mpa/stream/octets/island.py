@@ -2,15 +2,11 @@
 """An island: contiguous captured octets, and how far FPDUs were found in them."""
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.octets.leads import Leads
-
 
 _SEAM: Final = STARTUP_HEADER_LENGTH
 """Octets to scan again after the place where two islands join: a startup header."""
@@ -110,7 +106,7 @@ class Island:
         "end",
         "has_hole",
         "joined",
-        "leads",
+        "markers_read",
         "need",
         "open_left",
         "runs",
@@ -139,8 +135,8 @@ class Island:
         """Position up to which it was scanned for startup frames."""
         self.scanned: list[tuple[int, int]] | None = None
         """Stretches after ``scan`` that were scanned, too; ascending."""
-        self.leads: Leads | None = None
-        """Positions to which its Markers point, until an FPDU is found."""
+        self.markers_read = 0
+        """Position up to which its Markers were read, until one leads to an FPDU."""
         self.has_hole = False
         """Whether octets at its start or inside it were released without being read.  No length
         leads across them, so no earlier island is joined to this one."""
@@ -181,10 +177,7 @@ class Island:
         self.end = right.end
         self.joined = True
         self.need = self.start
-        leads = right.leads
-        if leads and (self.leads is None or leads.length > self.leads.length):
-            # The Markers of the shorter island are read again.
-            self.leads = leads
+        self.markers_read = max(self.markers_read, right.markers_read)
 
     @property
     def held(self) -> int:
