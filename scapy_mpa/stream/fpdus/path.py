@@ -26,8 +26,6 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 _MOST_ENDS: Final = 13
 # An FPDU with a wrong length ends before one of so many FPDUs, if its CRC shows the end.
 _ENDS_TRIED: Final = 8
-# A damaged FPDU is part of a burst if one of so many FPDUs before it is damaged, too.
-_NEAR: Final = 4
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
 _Node: TypeAlias = Literal["enter", "at", "over", "wrong length", "done"]
@@ -292,7 +290,7 @@ class _Search:
         if not is_right and self._ends_elsewhere(cost, edge, wrong):
             return
         edge_cost = edge.cost
-        if by_length and edge.verdict == "bad" and _is_damaged_near(back):
+        if back is not None and by_length and back[0].edge.verdict == edge.verdict == "bad":
             edge_cost -= weights.DAMAGED - weights.BURST
         self._pass_over(cost + edge_cost, at, edge.end, "at", step)
         self._push(cost + weights.WRONG_LENGTH + chance, "wrong length", at, wrong)
@@ -386,24 +384,13 @@ def cheapest_path(
 
 def _passed(octets: int) -> float:
     """Return the cost of passing over octets."""
-    return min(weights.PER_OCTET * octets, weights.FARTHEST)
+    return min(weights.PER_OCTET * octets, weights.NOTHING)
 
 
 def _bits_to_believe(octets: int) -> float:
     """Return the bits that prove an FPDU after so many octets.  Each word of these may look like an
     FPDU by chance."""
     return min(weights.PROOF, weights.MARGIN + log2(octets / WORD + 1))
-
-
-def _is_damaged_near(back: _Back) -> bool:
-    """Return whether one of the last FPDUs of a path is damaged."""
-    for _ in range(_NEAR):
-        if back is None:
-            break
-        step, back = back
-        if step.edge.verdict == "bad":
-            return True
-    return False
 
 
 def _unrolled(back: _Back) -> list[Step]:

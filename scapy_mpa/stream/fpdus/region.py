@@ -58,16 +58,12 @@ _COST_OF_EDGE: Final = 1500
 _COST_WITHOUT_CRC: Final = 400
 # Octets from the control octets of a Terminate to the ULPDU_Length that it quotes.
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
-# Markers that may point to an FPDU before the octets passed over.
-_MARKERS: Final = 4
 # The cost of an end that only a CRC can prove, in addition to the octets.  It is high,
 # since hardly any search needs many.
 _COST_OF_END: Final = 5000
 # The ULPDU_Lengths that an FPDU with a known end may have: as it is, and with each pad.
 _LENGTHS: Final = 1 + WORD
 _LONGEST: Final = 0xFFFF
-# FPDUs in a row whose evidence is added up.
-_ROW: Final = 16
 
 
 class Edge(NamedTuple):
@@ -248,7 +244,7 @@ class Region:
     def _bits_of(self, head: bytes, ulpdu_length: int) -> int:
         """Return the evidence of a header that makes sense, in bits."""
         if not ulpdu_length:
-            return weights.ZERO if self.crc else 0
+            return weights.TAGGED if self.crc else 0
         return weights.TAGGED if head[:1] >= TAGGED else weights.UNTAGGED
 
     # -- FPDUs in a row ------------------------------------------------------------------------
@@ -265,7 +261,7 @@ class Region:
         total, at, arrives = 0, start, False
         seen: set[bytes] = set()
         messages = _Messages()
-        for _ in range(_ROW):
+        for _ in range(weights.ROW):
             edge = self.edge(at) if self.allowance.spend(COST_OF_PLACE) else None
             if edge is None or edge.end is None or not edge.is_sound:
                 break
@@ -410,7 +406,8 @@ class Region:
         if start < self.begin:
             return 0
         first = bisect_left(self._pointers, (start,))
-        pointers = self._pointers[first : first + _MARKERS]
+        # So many Markers are proof.
+        pointers = self._pointers[first : first + -(-weights.PROOF // weights.FORGED)]
         return weights.FORGED * sum(marker < end and at < start for marker, at in pointers)
 
     @cached_property

@@ -20,8 +20,6 @@ ZERO_LENGTH: Final = build_fpdu(b"")
 """An FPDU of length zero with a CRC and without Markers.  An RTR indication may be one (RFC 6581
 9.2)."""
 
-MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
-"""The same after a Marker: with Markers, the first FPDU begins with one."""
 
 COST_OF_PLACE: Final = 200
 """The cost of looking at a place.  A try of its FPDU costs its octets in addition."""

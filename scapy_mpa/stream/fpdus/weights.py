@@ -20,8 +20,6 @@ TAGGED: Final = 13
 UNTAGGED: Final = 43
 """An untagged header makes sense: about a bit less, and the 32 bits of QN, which follows from the
 opcode.  An unused Invalidate STag field counts nothing, since zeros are common."""
-ZERO: Final = 16
-"""A ULPDU_Length of 0.  It counts only if CRCs are on."""
 CONTINUES: Final = 24
 """STag and TO, or QN, MSN and MO, continue a message (RFC 5041 5.1, 5.2).  These are 96 bits.  But
 other protocols have counters and offsets, too, so it is a quarter of that."""
@@ -35,11 +33,14 @@ CRC: Final = 32
 """A good CRC.  Other octets, or an FPDU with another number of Markers, have one only by chance."""
 ARRIVAL: Final = 14
 """A length leads to a position at which an FPDU is known to begin: one of 2^14 words."""
-BOUNDARY: Final = 6
-"""An FPDU begins with a segment."""
 CARRIED: Final = ARRIVAL + TAGGED
 """The length of an FPDU leads over a hole to this place: ``ARRIVAL``, and ``TAGGED`` for the header
 of that FPDU."""
+
+ROW: Final = -(-PROOF // TAGGED)
+"""Headers of FPDUs in a row that are proof."""
+POINTING: Final = -(-PROOF // MARKER)
+"""Markers that are proof."""
 
 # -- evidence against a reading of the octets ------------------------------------------------------
 
@@ -56,9 +57,8 @@ WRONG_LENGTH: Final = 14
 NOTHING: Final = 20
 """Octets in which no FPDU is found."""
 PER_OCTET: Final = 1 / 256
-"""More for each octet that is passed over."""
-FARTHEST: Final = 20
-"""The most for all octets passed over: they may be one FPDU whose beginning is missing."""
+"""More for each octet that is passed over, at most ``NOTHING`` in all: they may be one FPDU whose
+beginning is missing."""
 NESTED: Final = 30
 """Proven FPDUs in a row are payload of another FPDU.  10 bits assume that one payload in 1000 is
 iWARP.  20 bits are chosen, so that a wrong length is likelier than such a row."""

@@ -12,7 +12,7 @@ islands best counts, if it is proven:
 * Without CRCs, several headers in a row must make sense, and lengths must lead from one to the
   next.  That is weaker evidence than a CRC, and a payload may hold such a row, too.  So a row is
   believed if it begins with the phase, if it is longer than any payload, or if segments begin with
-  seven of its FPDUs.  Any other row is believed only at the end, and if no CRC of either direction
+  four of its FPDUs.  Any other row is believed only at the end, and if no CRC of either direction
   contradicts it (``Known.crc``).  Of several hypotheses, the one with the longest row counts,
   since a payload is shorter than the FPDU around it.
 * If no startup frame can have been missed and there is none, nobody asked for MPA
@@ -25,19 +25,16 @@ the search in it (:mod:`~scapy_mpa.stream.purse`).
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from scapy_mpa.stream.fpdus.weights import BOUNDARY, PROOF
+from scapy_mpa.stream.fpdus.weights import POINTING, ROW
 from scapy_mpa.stream.inference.candidates import Known, candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes
-from scapy_mpa.stream.inference.rows import AGREEING_MARKERS, PLAUSIBLE_ROW, Row, row_at, rows
+from scapy_mpa.stream.inference.rows import Row, row_at, rows
 from scapy_mpa.stream.inference.verified import count
 from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import WORD
-
-_WHOLE_FPDUS: Final = 2
-"""So many whole FPDUs with bad CRCs, and none with a good one, show that CRCs are off."""
 
 
 class Inferred(NamedTuple):
@@ -72,7 +69,7 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
     if row is None:
         return None
     inferred = _inferred(row.origin, row.start, known, crc=False)
-    if known.crc is None and row.whole < min(row.fpdus, _WHOLE_FPDUS):
+    if known.crc is None and not row.whole:
         # The CRCs that could show it were cut off.
         return inferred._replace(crc=True, crc_is_known=False)
     return inferred
@@ -115,16 +112,14 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     for search in candidates(islands, known):
         if origin is not None and search.island.start <= origin < search.island.end:
             row = row_at(search, origin)
-            if row is not None and row.fpdus >= (1 if final else PLAUSIBLE_ROW):
+            if row is not None and row.fpdus >= (1 if final else ROW):
                 return row
         for row in rows(search):
             together[row.phase(0), row.start % WORD].append(row)
     hypotheses = [each for each in together.values() if any(row.is_long for row in each)]
     # Markers that point back are better evidence than zeros.
     pointing = [
-        each
-        for each in together.values()
-        if sum(row.evidence.markers for row in each) >= AGREEING_MARKERS
+        each for each in together.values() if sum(row.evidence.markers for row in each) >= POINTING
     ]
     if pointing:
         hypotheses = pointing + [each for each in hypotheses if each[0].origin is None]
@@ -132,7 +127,7 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     if longest is None:
         return None
     # A shorter row may be part of a payload, unless segments begin with its FPDUs.
-    if not final and longest.octets <= FRAMING_WINDOW and longest.aligned * BOUNDARY < PROOF:
+    if not final and longest.octets <= FRAMING_WINDOW and longest.aligned < ROW:
         return None
     # A whole FPDU in another row of the hypothesis shows, too, that CRCs are off.
     same = together[longest.phase(0), longest.start % WORD]

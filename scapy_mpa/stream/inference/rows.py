@@ -9,17 +9,14 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import FPDUReader, header_octets
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
+from scapy_mpa.stream.fpdus.weights import POINTING, ROW
 from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
 from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, WORD
 
-PLAUSIBLE_ROW: Final = 4
-"""FPDUs in a row that are no coincidence, if they are long enough together."""
-AGREEING_MARKERS: Final = 2
-"""Markers that must point to FPDUs, if they are to show where Markers are."""
 # The cost of reading an FPDU of a row.
 _COST_OF_READING: Final = 512
-_PLAUSIBLE_OCTETS: Final = AGREEING_MARKERS * MARKER_INTERVAL
+_PLAUSIBLE_OCTETS: Final = POINTING * MARKER_INTERVAL
 
 
 class Row(NamedTuple):
@@ -50,7 +47,7 @@ class Row(NamedTuple):
     @property
     def is_long(self) -> bool:
         """Whether it is no coincidence, and long enough to hold Markers if there are any."""
-        return self.fpdus >= PLAUSIBLE_ROW and self.octets > _PLAUSIBLE_OCTETS
+        return self.fpdus >= ROW and self.octets > _PLAUSIBLE_OCTETS
 
 
 def rows(search: Candidates) -> Iterator[Row]:
@@ -65,7 +62,7 @@ def rows(search: Candidates) -> Iterator[Row]:
             if not _counts(search, row):
                 search.allowance.left -= COST_OF_FAILURE
                 continue
-            if row.evidence.markers >= AGREEING_MARKERS:
+            if row.evidence.markers >= POINTING:
                 # Other rows may miss Markers, or read unused CRC fields as Markers.
                 search.explain(row.start, row.end)
             yield row
@@ -78,7 +75,7 @@ def _counts(search: Candidates, row: Row) -> bool:
     if row.evidence.markers or not row.is_long:
         return row.evidence.markers > 0
     if row.origin is not None:
-        return row.evidence.zeros >= AGREEING_MARKERS
+        return row.evidence.zeros >= POINTING
     return True
 
 
