@@ -20,7 +20,7 @@ FRAMING_WINDOW: Final = 66_560
 """No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Unexplained octets are of
 no use after so many further octets."""
 
-LONGEST_WAIT: Final = 4 * FRAMING_WINDOW
+LONGEST_WAIT: Final = STREAMING_OCTETS
 """The search must find where FPDUs go on within so many octets, and decides after them."""
 
 READ_FIRST: Final = 2 << 10

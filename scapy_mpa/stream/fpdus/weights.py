@@ -12,8 +12,6 @@ from typing import Final
 PROOF: Final = 40
 """Bits that are enough.  Among the 2^26 words of 256 MiB, chance reaches them once in 2^14 times.
 A path that costs so much more than the best is dropped."""
-MARGIN: Final = PROOF - 26
-"""The same for one place.  A place among n needs log2 n bits more."""
 TAGGED: Final = 13
 """A tagged header makes sense.  Of its 16 control bits, 3 are free: Last, and one of few opcodes
 (RFC 5041 4.2, RFC 5040 4.1).  STag and TO may have any value, and the length nearly any."""
@@ -33,6 +31,9 @@ CRC: Final = 32
 """A good CRC.  Other octets, or an FPDU with another number of Markers, have one only by chance."""
 ARRIVAL: Final = 14
 """A length leads to a position at which an FPDU is known to begin: one of 2^14 words."""
+MARGIN: Final = ARRIVAL
+"""Enough evidence for one place: chance shows it once in 2^14 times, as for ``PROOF``.  A place
+among n needs log2 n bits more."""
 CARRIED: Final = ARRIVAL + TAGGED
 """The length of an FPDU leads over a hole to this place: ``ARRIVAL``, and ``TAGGED`` for the header
 of that FPDU."""
@@ -59,9 +60,9 @@ NOTHING: Final = 20
 PER_OCTET: Final = 1 / 256
 """More for each octet that is passed over, at most ``NOTHING`` in all: they may be one FPDU whose
 beginning is missing."""
-NESTED: Final = 30
-"""Proven FPDUs in a row are payload of another FPDU.  10 bits assume that one payload in 1000 is
-iWARP.  20 bits are chosen, so that a wrong length is likelier than such a row."""
+NESTED: Final = DAMAGED + NOTHING
+"""Proven FPDUs in a row are payload of another FPDU.  One payload in 1000 is iWARP, as one in
+1000 is damaged.  ``NOTHING`` makes a wrong length likelier than such a row."""
 MORE: Final = 3
 """More for each further FPDU of that row."""
 UNKNOWN_PHASE: Final = 9
