@@ -27,7 +27,7 @@ from scapy_mpa.wire.fpdu import (
     has_fpduptr,
     strip_markers,
 )
-from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
+from scapy_mpa.wire.rdmap import plausible
 
 UNREADABLE: Final = -1
 """Returned for an FPDU whose ULPDU_Length was not captured."""
@@ -69,18 +69,21 @@ def marker_bits(layout: Layout, octets: bytes) -> tuple[int, int]:
     return marks, forged
 
 
-def lacks_header(head: bytes, ulpdu_length: int) -> bool:
-    """True if too little of a header was captured to show that it makes no sense.
+def header_makes_sense(head: bytes, ulpdu_length: int, *, any_stag: bool = False) -> bool | None:
+    """Return whether a DDP header makes sense; None if too little of it was captured to decide.
 
     :param head: the captured beginning of the ULPDU.
     :param ulpdu_length: octets of the whole ULPDU.
+    :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
+    if plausible(head, ulpdu_length, any_stag=any_stag):
+        return True
     if len(head) < TAGGED_LENGTH:
-        control = int.from_bytes(head[:2], "big")
-        return len(head) < 2 or not ulpdu_length or may_begin_ulpdu(control, ulpdu_length)
+        return None
     # Missing octets count as zeros, which contradict least.
     is_short = head[:1] < TAGGED and len(head) < UNTAGGED_LENGTH
-    return is_short and plausible(head + bytes(HEAD), ulpdu_length)
+    is_possible = is_short and plausible(head + bytes(HEAD), ulpdu_length, any_stag=any_stag)
+    return None if is_possible else False
 
 
 Octets: TypeAlias = Island | Stretch
@@ -242,11 +245,8 @@ class FPDUReader:
         end = start + layout.length
         return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, sound)
 
-    def _plausible(
-        self, octets: bytes, layout: Layout, ulpdu_length: int, *, any_stag: bool = False
-    ) -> bool:
-        head = header_octets(octets, layout)
-        return plausible(head, ulpdu_length, any_stag=any_stag or self.any_stag)
+    def _plausible(self, octets: bytes, layout: Layout, ulpdu_length: int) -> bool:
+        return plausible(header_octets(octets, layout), ulpdu_length, any_stag=self.any_stag)
 
     def with_wrong_length(self, island: Island, start: int, end: int) -> Candidate:
         """Return the FPDU at ``start``, ended at ``end``: its ULPDU_Length leads farther."""
@@ -279,17 +279,13 @@ class FPDUReader:
         end = min(limit, header + HEAD)
         if island.absent:
             end = island.captured_until(start, end)
-        head = island.read(start, end)
-        if len(head) < HEAD - MARKER_LENGTH - UNTAGGED_LENGTH + TAGGED_LENGTH:
+        if end < header + HEADER_LENGTH:
             return None
         ulpdu_length, layout = self._layout_at(island, start)
-        makes_sense = self._plausible(head, layout, ulpdu_length, any_stag=any_stag)
-        if not makes_sense and len(head) < header + HEAD - start:
-            # Missing octets count as zeros, which contradict least.
-            zeros = head + bytes(HEAD)
-            is_short = self._plausible(zeros, layout, ulpdu_length, any_stag=any_stag)
-            return None if is_short else (False, layout)
-        return makes_sense, layout
+        head = header_octets(island.read(start, end), layout)
+        any_stag = any_stag or self.any_stag
+        makes_sense = header_makes_sense(head, ulpdu_length, any_stag=any_stag)
+        return None if makes_sense is None else (makes_sense, layout)
 
     def pointers(self, island: Octets, begin: int, limit: int) -> Iterator[tuple[int, int]]:
         """Yield the position of each Marker, and the start of the FPDU to which it points."""

@@ -16,8 +16,8 @@ from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.candidate import (
     HEAD,
     FPDUReader,
+    header_makes_sense,
     header_octets,
-    lacks_header,
     marker_bits,
 )
 from scapy_mpa.stream.fpdus.search import (
@@ -183,7 +183,7 @@ class Region:
         verdict: Verdict = "good"
         if upto < end:
             verdict = "short" if end > self.limit else "cut"
-            makes_sense = makes_sense or lacks_header(head, ulpdu_length)
+            makes_sense = not ulpdu_length or header_makes_sense(head, ulpdu_length) is not False
             bits = bits if ulpdu_length else 0
             cost = forged + (0 if makes_sense else weights.SENSELESS)
             bits += marks
