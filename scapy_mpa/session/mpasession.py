@@ -214,9 +214,12 @@ class Recovery:
         self, packet: SctpPacket, events: list[Event], frame: Frame
     ) -> tuple[list[Packet], bool]:
         """Return the same as :meth:`receive` for an SCTP packet."""
-        packets, associations = self.packets.of(events, frame), self._followed.associations
+        associations = self._followed.associations
         has_data = any(chunk.type == ChunkType.DATA for chunk in packet.chunks)
         carries_ddp = has_data and associations and associations.carries_ddp(packet.flow)
+        if carries_ddp:
+            self.packets.keep_headers(frame, packet.flow)
+        packets = self.packets.of(events, frame)
         return packets, not (packets or carries_ddp)
 
     def finish(self) -> list[Packet]:

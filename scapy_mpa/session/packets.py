@@ -85,17 +85,19 @@ class Packets:
 
     def keep(self, frame: Frame, segment: Segment) -> None:
         """Keep the headers of a segment with octets, for the packets that these will give."""
-        number, time_ns, link_type, octets, length, interface = frame
-        self.last[segment.flow] = Frame(
-            number, time_ns, link_type, octets[:_HEADERS], length, interface
-        )
+        self.keep_headers(frame, segment.flow)
         self._is_cut |= segment.length > len(segment.payload)
+
+    def keep_headers(self, frame: Frame, flow: bytes) -> None:
+        """Keep the headers of the last frame of a flow."""
+        number, time_ns, link_type, octets, length, interface = frame
+        self.last[flow] = Frame(number, time_ns, link_type, octets[:_HEADERS], length, interface)
 
     def of(self, events: list[Event], frame: Frame | None = None) -> list[Packet]:
         """Report events, and return their packets.
 
-        :param frame: the frame that brought the events.  Over TCP it is used only for flows that
-            have no frame in :attr:`last`.
+        :param frame: the frame that brought the events.  It is used only for flows that have no
+            frame in :attr:`last`.
         """
         if self._checks is not None:
             events = list(chain.from_iterable(map(self._checks.take, events)))
@@ -103,17 +105,18 @@ class Packets:
         for event in events:
             if self._on_event is not None:
                 self._on_event(event)
-            if isinstance(event, OnTcp):
+            if isinstance(event, OnTcp | OnSctp):
                 flow = event.connection.flow
                 below = self.last.get(reverse_flow(flow) if event.direction else flow, frame)
-                assert below is not None
-                packets.append(self._on_tcp(event, below))
-            elif isinstance(event, OnSctp):
-                assert frame is not None
-                packets.append(self._on_sctp(event, frame))
+                if isinstance(event, OnSctp):
+                    packets.append(self._on_sctp(event, below))
+                else:
+                    assert below is not None
+                    packets.append(self._on_tcp(event, below))
             elif (
                 isinstance(event, ConnectionEnded)
                 # Another connection may use its ports already.
+                and event.ending != "reused"
                 and self._flows.carries_mpa(event.connection.flow) is None
             ):
                 for flow in event.connection.flows:
@@ -172,9 +175,11 @@ class Packets:
         tcp.remove_payload()
         return packet, tcp
 
-    def _on_sctp(self, event: OnSctp, frame: Frame) -> Packet:
-        """Put a user message on the lower layers of the frame that completed it."""
+    def _on_sctp(self, event: OnSctp, frame: Frame | None) -> Packet:
+        """Put a user message on the lower layers of a frame, if there is one."""
         chunk = _chunk_of(event)
+        if frame is None:
+            return chunk
         packet = _packet_with(frame, SCTP)
         sctp = packet.getlayer(SCTP)
         if sctp is None:

@@ -75,14 +75,13 @@ def stream_violation(chunk: DataChunk, sender: InitChunk, receiver: InitChunk) -
     return Violation(what, "RFC 4960 6.5")
 
 
-def length_violation(chunk: DataChunk) -> Violation | None:
-    """Return the fault if a chunk of DDP is too short for its header."""
+def length_violation(chunk: DataChunk) -> Iterator[Violation]:
+    """Yield the fault if a chunk of DDP is too short for its header."""
     if chunk.ppid == SESSION_CONTROL_PPID and chunk.length < SESSION_CONTROL_LENGTH:
         what = f"a session control message has {chunk.length} octets, not 4"
-        return Violation(what, "RFC 5043 5.2.3")
+        yield Violation(what, "RFC 5043 5.2.3")
     if chunk.ppid == SEGMENT_PPID and chunk.length < DDP_SSN_LENGTH:
-        return Violation(f"a DDP Segment Chunk has {chunk.length} octets, not 2", "RFC 5043 5.2.2")
-    return None
+        yield Violation(f"a DDP Segment Chunk has {chunk.length} octets, not 2", "RFC 5043 5.2.2")
 
 
 def control_violations(control: SessionControl, length: int) -> Iterator[Violation]:

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from scapy_mpa.dialects.sctp.fragments import Fragments, UserMessage
 from scapy_mpa.dialects.sctp.half import SessionHalf
 from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.dialects.sctp.session import Session
-from scapy_mpa.dialects.sctp.tsn import TSNSpace
+from scapy_mpa.dialects.sctp.tsn import Captured, TSNOrder
 from scapy_mpa.stream.events import CrcVerdict, Ending, Event, GapReason, SctpConnectionId
 from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.dialect import Dialect
@@ -47,9 +46,6 @@ from scapy_mpa.wire.sctp_rules import (
     stream_violation,
 )
 
-_HELD_BY_TURN: Final = 200
-"""Octets of memory that a waiting chunk takes, roughly."""
-
 _MOST_PROBLEMS: Final = 16
 """Errors that wait for a session, at most.  Also PPIDs of other protocols that are reported, at
 most: each is reported once."""
@@ -78,6 +74,19 @@ class _Problem(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
+class Side:
+    """One direction of an association."""
+
+    tag: int | None = None
+    """The Verification Tag of its packets, None if unknown."""
+    init: InitChunk | None = None
+    """Its INIT or INIT ACK, None if it was not captured."""
+    tsns: TSNOrder = field(default_factory=TSNOrder)
+    fragments: list[Captured] = field(default_factory=list)
+    """The fragments so far of a user message in several chunks (RFC 4960 6.9)."""
+
+
+@dataclass(slots=True, eq=False)
 class Association:
     """An association, from its first captured packet on."""
 
@@ -89,14 +98,8 @@ class Association:
     """Takes events."""
     _dialect: Dialect | None = None
     """The dialect forced by the user.  If it is DDP over SCTP, PPIDs need no further evidence."""
-    tags: list[int | None] = field(default_factory=lambda: [None, None])
-    """By direction, the Verification Tag of its packets, None if unknown."""
-    _inits: list[InitChunk | None] = field(default_factory=lambda: [None, None])
-    """By direction, its INIT or INIT ACK, None if it was not captured."""
-    _tsns: tuple[TSNSpace, TSNSpace] = field(default_factory=lambda: (TSNSpace(), TSNSpace()))
-    _fragments: tuple[Fragments, Fragments] = field(
-        default_factory=lambda: (Fragments(), Fragments())
-    )
+    sides: tuple[Side, Side] = field(default_factory=lambda: (Side(), Side()))
+    """By direction."""
     _sessions: dict[int, Session] = field(default_factory=dict)
     """By Stream Identifier, the last session on a pair of SCTP streams."""
     _problems: list[_Problem] = field(default_factory=list)
@@ -106,15 +109,11 @@ class Association:
     """True if a captured chunk belongs to no session."""
     carries_ddp: bool = False
     """True if anything has shown that it carries DDP."""
-    _waiting: int = 0
-    """Number of chunks that wait for earlier ones, in all sessions."""
     ending: Ending | None = None
     """How it has ended, None while it is open."""
     last_frame: int = 0
     last_time_ns: int = 0
     packets: int = 0
-    held: int = 0
-    """Octets of memory taken, roughly."""
 
     # -- identity --------------------------------------------------------------------------------
 
@@ -126,7 +125,7 @@ class Association:
         :param packet: a packet between the same endpoints.
         """
         direction = 0 if packet.flow == self.flow else 1
-        own, peer = self.tags[direction], self.tags[1 - direction]
+        own, peer = self.sides[direction].tag, self.sides[1 - direction].tag
         may_be_new = self.ending is None
         tag, kind = packet.verification_tag, -1
         if packet.chunks:
@@ -145,22 +144,21 @@ class Association:
         """Take a packet."""
         self.packets += 1
         self.last_frame, self.last_time_ns = packet.frame, packet.time_ns
+        side = self.sides[direction]
         for chunk in packet.chunks:
             kind = chunk.type
-            if kind == ChunkType.DATA:
-                self.tags[direction] = self.tags[direction] or packet.verification_tag
-                self._take_data(packet, direction, chunk)
-                continue
             self.ending = _ENDINGS.get(kind, self.ending)
             try:
-                if kind in (ChunkType.INIT, ChunkType.INIT_ACK):
+                if kind == ChunkType.DATA:
+                    side.tag = side.tag or packet.verification_tag
+                    self._take_data(packet, direction, chunk)
+                elif kind in (ChunkType.INIT, ChunkType.INIT_ACK):
                     self._take_init(packet, direction, chunk)
                 elif kind in (ChunkType.SACK, ChunkType.SHUTDOWN):
-                    self._tsns[1 - direction].acknowledge(parse_cumulative_ack(chunk.value))
+                    self.sides[1 - direction].tsns.acknowledge(parse_cumulative_ack(chunk.value))
             except RemoteProtocolError:
                 # The snap length cut it, or it makes no sense.
-                continue
-        self._weigh()
+                self._unplaced = self._unplaced or kind == ChunkType.DATA
 
     def _take_init(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
         """Take an INIT or INIT ACK.
@@ -168,48 +166,65 @@ class Association:
         If it comes after DATA, or with another tag, it is late or forged (RFC 4960 5.2.3).
         """
         init = parse_init(chunk.value)
-        tsns = self._tsns[direction]
-        if not tsns.is_empty or self.tags[1 - direction] not in (None, init.initiate_tag):
+        side, peer = self.sides[direction], self.sides[1 - direction]
+        if not side.tsns.is_empty or peer.tag not in (None, init.initiate_tag):
             return
-        self.tags[direction] = self.tags[direction] or packet.verification_tag or None
-        self.tags[1 - direction] = init.initiate_tag
-        self._inits[direction] = init
-        tsns.begin(init.initial_tsn)
+        side.tag = side.tag or packet.verification_tag or None
+        peer.tag = init.initiate_tag
+        side.init = init
+        side.tsns.begin(init.initial_tsn)
         self.carries_ddp = self.carries_ddp or offers_ddp(init)
         is_answer = chunk.type == ChunkType.INIT_ACK
-        asked = self._inits[1 - direction] if is_answer else init
+        asked = peer.init if is_answer else init
         # Without the INIT, the number of streams that its sender accepts is unknown.
         accepted = init.outbound_streams if asked is None else asked.inbound_streams
         name, whole = "INIT ACK" if is_answer else "INIT", len(chunk.value) == chunk.length
-        for what in init_violations(init, name, accepted=accepted, whole=whole):
-            self._add_problem(packet, direction, init, what)
+        found = init_violations(init, name, accepted=accepted, whole=whole)
+        self._add_problems(direction, packet, found, init.initial_tsn)
 
     def _take_data(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
-        try:
-            data = parse_data(chunk.flags, chunk.value, chunk.length)
-        except RemoteProtocolError:
-            # The snap length cut it, or it makes no sense.
-            self._unplaced = True
-            return
-        position = self._tsns[direction].position(data.tsn)
-        if not self._tsns[direction].take(position):
-            if data.stream in self._sessions:
-                self._sessions[data.stream].halves[direction].retransmitted += 1
-            return
+        data = parse_data(chunk.flags, chunk.value, chunk.length)
         crc: CrcVerdict = "good" if packet.crc == "good" else "unknown"
         frame = packet.frame
-        fragment = UserMessage(position, data, (frame,), frame, packet.time_ns, crc)
-        # Most messages are whole in one chunk.
-        is_whole = data.beginning and data.ending
-        message = fragment if is_whole else self._fragments[direction].take(fragment)
-        if message is not None:
-            self._take_message(packet, direction, message)
+        captured = Captured(data, (frame,), frame, packet.time_ns, crc, 0)
+        if self.sides[direction].tsns.take(captured):
+            self._deliver(direction)
+        elif data.stream in self._sessions:
+            self._sessions[data.stream].halves[direction].retransmitted += 1
 
-    def _take_message(self, packet: SctpPacket, direction: int, message: UserMessage) -> None:
+    # -- in the order of TSNs --------------------------------------------------------------------
+
+    def _deliver(self, direction: int, give_up: GapReason | None = None) -> None:
+        """Take the chunks whose turn it is, and put fragments together.
+
+        :param give_up: see :meth:`~.tsn.TSNOrder.due`.
+        """
+        side = self.sides[direction]
+        for captured, is_hole in side.tsns.due(give_up):
+            chunk = captured.chunk
+            if side.fragments and (is_hole or chunk.beginning):
+                self._drop_fragments(side)
+            if not (chunk.beginning or side.fragments):
+                self._unplaced = True
+                continue
+            side.fragments.append(captured)
+            if chunk.ending:
+                message, side.fragments = _joined(side.fragments), []
+                self._take_message(direction, message)
+
+    def _drop_fragments(self, side: Side) -> None:
+        """Drop the beginning of a user message whose end is missing."""
+        self._unplaced = self._unplaced or bool(side.fragments)
+        side.fragments = []
+
+    def _take_message(self, direction: int, message: Captured) -> None:
         """Take a whole user message."""
         chunk = message.chunk
         if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
-            self._take_other(packet, direction, chunk)
+            # It is of another protocol (RFC 5043 5.1).
+            if chunk.ppid not in self._reported and len(self._reported) < _MOST_PROBLEMS:
+                self._reported.add(chunk.ppid)
+                self._add_problems(direction, message, data_violations(chunk), chunk.tsn)
             return
         if not (self.carries_ddp or self._dialect is Dialect.RFC5043 or _looks_like_ddp(chunk)):
             self._unplaced = True
@@ -223,47 +238,41 @@ class Association:
         except RemoteProtocolError:
             # It was sent that short, or the snap length cut it.
             self._unplaced = True
-            what = length_violation(chunk)
-            if what is not None:
-                self._add_problem(packet, direction, chunk, what)
+            self._add_problems(direction, message, length_violation(chunk), chunk.tsn)
             return
         session = self._session_of(direction, message, ddp_ssn, control)
-        self._waiting -= session.waiting
         session.take(direction, message, ddp_ssn, control)
-        self._waiting += session.waiting
-
-    def _take_other(self, packet: SctpPacket, direction: int, chunk: DataChunk) -> None:
-        """Take a chunk with the PPID of another protocol (RFC 5043 5.1)."""
-        if chunk.ppid not in self._reported and len(self._reported) < _MOST_PROBLEMS:
-            self._reported.add(chunk.ppid)
-            for what in data_violations(chunk):
-                self._add_problem(packet, direction, chunk, what)
 
     # -- sessions --------------------------------------------------------------------------------
 
     def _session_of(
-        self, direction: int, message: UserMessage, ddp_ssn: int, control: SessionControl | None
+        self, direction: int, message: Captured, ddp_ssn: int, control: SessionControl | None
     ) -> Session:
         """Return the session that a chunk belongs to."""
         number = message.chunk.stream
         known = self._sessions.get(number)
         code = -1 if control is None or ddp_ssn else control.function_code
-        if known is not None and not _begins_another(known, direction, message.position, code):
+        if known is not None and _begins_another(known, direction, code):
+            # What the other direction still waits for was sent before.
+            self._deliver(1 - direction, "connection ended")
+            known = self._sessions[number]
+            if _begins_another(known, direction, code):
+                known.finish("reused", whole=False)
+            else:
+                return known
+        elif known is not None:
             return known
-        if known is not None:
-            self._waiting -= known.waiting
-            known.finish("reused", "connection ended", whole=False)
         # A session begins with DDP-SSN 0, whichever of its chunks comes first.  Only the first
         # session of an association may have begun before the capture.
-        begun = code in INITIATES or known is not None or any(self._inits)
+        own, peer = self.sides[direction].init, self.sides[1 - direction].init
+        begun = code in INITIATES or known is not None or own is not None or peer is not None
         session = self._session(number, begun=begun)
         self._sessions[number] = session
         session.note(message.frame, message.time_ns)
-        own, peer = self._inits[direction], self._inits[1 - direction]
         if own is not None and peer is not None:
-            found = stream_violation(message.chunk, own, peer)
-            if found is not None:
-                session.error(direction, message.chunk.tsn, found)
+            wrong = stream_violation(message.chunk, own, peer)
+            if wrong is not None:
+                session.error(direction, message.chunk.tsn, wrong)
         self._report_problems(session)
         return session
 
@@ -271,7 +280,8 @@ class Association:
         """Return a new session, with stream None if no stream is known."""
         identity = SctpConnectionId(self._number(), self.flow, stream)
         halves = SessionHalf(begun), SessionHalf(begun)
-        return Session(identity, self._emit, halves, self._tsns, self._dialect)
+        tsns = self.sides[0].tsns, self.sides[1].tsns
+        return Session(identity, self._emit, halves, tsns, self._dialect)
 
     def _report_problems(self, session: Session) -> None:
         """Report the errors of the association as errors of a session."""
@@ -280,39 +290,41 @@ class Association:
             session.note(each.frame, each.time_ns)
             session.error(each.direction, each.seq, each.what)
 
-    def _add_problem(
-        self, packet: SctpPacket, direction: int, chunk: DataChunk | InitChunk, what: Violation
+    def _add_problems(
+        self, direction: int, place: SctpPacket | Captured, found: Iterable[Violation], seq: int
     ) -> None:
-        """Report an error as that of a session, now or when there is a session."""
-        seq = chunk.tsn if isinstance(chunk, DataChunk) else chunk.initial_tsn
-        if len(self._problems) < _MOST_PROBLEMS:
-            self._problems.append(_Problem(direction, packet.frame, packet.time_ns, seq, what))
-        number = chunk.stream if isinstance(chunk, DataChunk) else 0
-        session = self._sessions.get(number) or next(iter(self._sessions.values()), None)
-        if session is not None:
+        """Report errors as those of the first session, now or when there is one.
+
+        :param seq: the TSN.
+        """
+        for what in found:
+            if len(self._problems) < _MOST_PROBLEMS:
+                self._problems.append(_Problem(direction, place.frame, place.time_ns, seq, what))
+        for session in self._sessions.values():
             self._report_problems(session)
+            break
 
     # -- memory ----------------------------------------------------------------------------------
 
-    def _weigh(self) -> None:
-        """Set ``held``."""
-        waiting = (*self._fragments, *self._tsns)
-        self.held = sum(each.held for each in waiting) + self._waiting * _HELD_BY_TURN
+    @property
+    def held(self) -> int:
+        """Octets of memory taken, roughly."""
+        fragments = [each.held for side in self.sides for each in side.fragments]
+        return sum([side.tsns.held for side in self.sides]) + sum(fragments)
 
     @property
     def sessions(self) -> int:
         """Number of sessions kept."""
         return len(self._sessions)
 
-    def relieve(self) -> None:
-        """Free memory: drop fragments, and give up all holes."""
-        for fragments, tsns in zip(self._fragments, self._tsns, strict=True):
-            self._unplaced |= fragments.held > 0
-            fragments.clear()
-            tsns.give_up()
-        for session in self._sessions.values():
-            session.relieve()
-        self._waiting = self.held = 0
+    def relieve(self, reason: GapReason = "limit") -> None:
+        """Wait no longer for missing chunks, and drop fragments.
+
+        :param reason: why.
+        """
+        for direction, side in enumerate(self.sides):
+            self._deliver(direction, reason)
+            self._drop_fragments(side)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -323,15 +335,15 @@ class Association:
         :param reason: why missing chunks are not waited for any longer.
         """
         ending = self.ending or ending
-        is_unplaced = self._unplaced or any(each.held for each in self._fragments)
-        whole = all(each.is_complete for each in self._tsns) and not is_unplaced
+        self.relieve(reason)
+        whole = all(side.tsns.is_complete for side in self.sides) and not self._unplaced
         for session in self._sessions.values():
-            session.finish(ending, reason, whole=whole)
+            session.finish(ending, whole=whole)
         if self.carries_ddp and not self._sessions:
             empty = self._session(None, begun=False)
             self._report_problems(empty)
             empty.note(self.last_frame, self.last_time_ns)
-            empty.finish(ending, "capture ended", whole=False)
+            empty.finish(ending, whole=False)
         return self.carries_ddp
 
     @property
@@ -340,17 +352,38 @@ class Association:
         return self.flow, reverse_flow(self.flow)
 
 
-def _begins_another(session: Session, direction: int, position: int, code: int) -> bool:
+def _begins_another(session: Session, direction: int, code: int) -> bool:
     """True if a chunk begins another session on the stream of this one (RFC 5043 6.1, 6.6).
 
     :param code: the function code of the chunk if its DDP-SSN is 0, else -1.
     """
     half = session.halves[direction]
-    if code in INITIATES:
-        # The first message of a direction has the lowest TSN.
-        return position > half.highest >= 0
-    # It may answer an Initiate that was not captured.
-    return code in ANSWERS and half.is_over
+    # An answer may answer an Initiate that was not captured.
+    return (code in INITIATES and half.last is not None) or (code in ANSWERS and half.is_over)
+
+
+def _joined(pieces: list[Captured]) -> Captured:
+    """Return the user message of these fragments, up to the first one that was cut."""
+    first, last = pieces[0], pieces[-1]
+    if len(pieces) == 1:
+        return first
+    octets = []
+    for each in pieces:
+        octets.append(each.chunk.user_data)
+        if len(each.chunk.user_data) < each.chunk.length:
+            break
+    chunk = first.chunk._replace(
+        user_data=b"".join(octets),
+        length=sum(each.chunk.length for each in pieces),
+        flags=first.chunk.flags | last.chunk.flags,
+    )
+    newest = max(pieces, key=lambda each: each.frame)
+    return newest._replace(
+        chunk=chunk,
+        frames=tuple(dict.fromkeys(each.frame for each in pieces)),
+        crc="good" if all(each.crc == "good" for each in pieces) else "unknown",
+        ahead=max(each.ahead for each in pieces),
+    )
 
 
 def _looks_like_ddp(chunk: DataChunk) -> bool:

@@ -54,9 +54,6 @@ class Associations:
         self._budget = Budget(self._limits)
         self._events: list[Event] = []
         self._by_flow: dict[bytes, Association] = {}
-        self._by_tag: dict[tuple[bytes, int], tuple[Association, int]] = {}
-        """By ports and Verification Tag, the association and direction of packets with unknown
-        addresses: an endpoint may have several (RFC 4960 6.4)."""
         self._live: OrderedDict[Association, None] = OrderedDict()
         """All associations; the one without a packet for longest comes first."""
         self._lingering: Lingering[Association] = Lingering()
@@ -90,6 +87,8 @@ class Associations:
         sessions = association.sessions
         try:
             association.receive(packet, direction)
+            if association.held > self._limits.octets_per_half:
+                association.relieve()
         except Exception as error:
             # A fault of this program must not stop the other associations.
             self.dropped[f"a fault of scapy-mpa in an SCTP association: {error!r}"] += 1
@@ -98,8 +97,6 @@ class Associations:
             return self._taken()
         self._count_sessions(association.sessions - sessions)
         self._note(association, packet.time_ns)
-        if association.held > self._limits.octets_per_half:
-            association.relieve()
         self._budget.update(association)
         while self._are_too_many():
             self._end(next(iter(self._live)), "limit", "limit")
@@ -121,12 +118,8 @@ class Associations:
         yield self._taken()
 
     def _note(self, association: Association, time_ns: int) -> None:
-        """Note the Verification Tags and the end of an association after each packet."""
+        """Note the time of a packet, and the end of its association."""
         self._live.move_to_end(association)
-        for side, tag in enumerate(association.tags):
-            if tag:
-                ports = association.flows[side][-4:]
-                self._by_tag.setdefault((ports, tag), (association, side))
         if association.ending is not None:
             self._lingering.discard(association)
             self._lingering.add(association, time_ns)
@@ -158,9 +151,6 @@ class Associations:
             direction = association.direction_of(packet)
             if direction is not None:
                 return association, direction
-        known = self._by_tag.get((packet.flow[-4:], packet.verification_tag))
-        if known is not None:
-            return known
         if not kinds & _OPENING:
             return None
         if association is not None:
@@ -190,15 +180,10 @@ class Associations:
     def _end(self, association: Association, ending: Ending, reason: GapReason) -> None:
         del self._live[association]
         self._lingering.discard(association)
-        for side, flow in enumerate(association.flows):
-            if self._by_flow.get(flow) is association:
-                del self._by_flow[flow]
-            key = flow[-4:], association.tags[side] or 0
-            if self._by_tag.get(key, (None,))[0] is association:
-                del self._by_tag[key]
+        for flow in association.flows:
+            self._by_flow.pop(flow, None)
         self._budget.room += _HELD_BY_ASSOCIATION
         self._count_sessions(-association.sessions)
         if not association.finish(ending, reason):
             self.without_ddp += association.packets
-        association.relieve()
         self._budget.count(association)

@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One direction of a DDP Stream Session: its chunks in the order of their DDP-SSNs (RFC 5043 6.1).
-
-SCTP delivers the chunks unordered, so they are placed as they come.  Rules about their order need
-all chunks before.  For these rules, a chunk waits here until earlier ones have come or are given
-up.
-"""
+"""One direction of a DDP Stream Session: its state, and its DDP-SSNs (RFC 5043 6.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -18,17 +12,12 @@ from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.sctp_session import HalfState
 from scapy_mpa.wire.startup import StartupFrame
 
-WAITING_CHUNKS: Final = 4096
-"""Chunks of one direction that wait for earlier ones, at most: an eighth of the chunks that RFC
-5043 10 allows in flight.  If there are more, all holes are given up."""
-
-_LAP: Final = 1 << 16
 _HALF_LAP: Final = 1 << 15
-_MASK: Final = _LAP - 1
+_MASK: Final = 0xFFFF
 
 
 class Turn(NamedTuple):
-    """A chunk that waits for its turn."""
+    """A chunk, as far as its order matters."""
 
     serial: int
     """Its DDP-SSN, as a number that never wraps."""
@@ -48,21 +37,17 @@ class SessionHalf:
     """The next serial number; None before the first chunk if the beginning is unknown."""
     state: HalfState = field(init=False)
     is_whole: bool = field(init=False)
-    """False if the beginning is unknown or a DDP-SSN was given up."""
+    """False if the beginning is unknown, or a DDP-SSN is missing."""
     first: Turn | None = None
     """The first message of the direction, if it may come first."""
     last: Turn | None = None
-    """The last chunk whose turn has come."""
+    """The last chunk."""
     startup: StartupFrame | None = None
     """The startup frame equivalent to its first message, if that is an enhanced one."""
     first_segment: tuple[bytes, int] | None = None
     """The head of its first DDP segment, and the number of octets of the whole segment."""
     reported: set[object] = field(default_factory=set)
     """States and clauses whose violations need not be reported again."""
-    highest: int = -1
-    """Position of the highest TSN of its chunks."""
-    waiting: dict[int, Turn] = field(default_factory=dict)
-    """Chunks that wait for their turn, by serial number."""
     segments: int = 0
     octets: int = 0
     gaps: int = 0
@@ -77,12 +62,8 @@ class SessionHalf:
 
     def serial_of(self, ddp_ssn: int) -> int:
         """Return the serial number of a chunk: the one closest to the expected number."""
-        if self.expected is None:
-            # One lap is added, so that earlier chunks captured late have numbers above zero.
-            self.expected = ddp_ssn + _LAP
-        near = self.expected
-        serial = near + ((ddp_ssn - near + _HALF_LAP) & _MASK) - _HALF_LAP
-        return serial + _LAP if serial < 0 else serial
+        near = ddp_ssn if self.expected is None else self.expected
+        return near + ((ddp_ssn - near + _HALF_LAP) & _MASK) - _HALF_LAP
 
     def note_control(self, serial: int, control: SessionControl) -> None:
         """Note the first message of the direction, if it has enhanced data."""
@@ -98,18 +79,6 @@ class SessionHalf:
             head = ulpdu[:LONGEST_RTR]
             if len(head) == min(ulpdu_length, LONGEST_RTR):
                 self.first_segment = head, ulpdu_length
-
-    def has_taken(self, serial: int) -> bool:
-        """True if a chunk with this serial number came before, or is not waited for."""
-        assert self.expected is not None
-        return serial < self.expected or serial in self.waiting
-
-    def due(self) -> Iterator[Turn]:
-        """Yield the chunks whose turn it is."""
-        assert self.expected is not None
-        while (turn := self.waiting.pop(self.expected, None)) is not None:
-            self.expected += 1
-            yield turn
 
     @property
     def first_code(self) -> int | None:

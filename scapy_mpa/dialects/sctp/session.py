@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from scapy_mpa.dialects.sctp.fragments import UserMessage
-from scapy_mpa.dialects.sctp.half import WAITING_CHUNKS, SessionHalf, Turn
-from scapy_mpa.dialects.sctp.tsn import TSNSpace
+from scapy_mpa.dialects.sctp.half import SessionHalf, Turn
+from scapy_mpa.dialects.sctp.tsn import Captured, TSNOrder
 from scapy_mpa.stream.events import (
     ChunksMissing,
     ConnectionEnded,
@@ -17,7 +16,6 @@ from scapy_mpa.stream.events import (
     Ending,
     ErrorFound,
     Event,
-    GapReason,
     Negotiated,
     SctpConnectionId,
     SessionControlSeen,
@@ -54,7 +52,7 @@ class Session:
     _emit: Callable[[Event], None]
     """Takes its events."""
     halves: tuple[SessionHalf, SessionHalf]
-    _tsns: tuple[TSNSpace, TSNSpace]
+    _tsns: tuple[TSNOrder, TSNOrder]
     """The TSNs of the association.  If some are missing, a wrong order of messages may come from
     the capture."""
     _dialect: Dialect | None = None
@@ -68,41 +66,22 @@ class Session:
     # -- in --------------------------------------------------------------------------------------
 
     def take(
-        self, direction: int, message: UserMessage, ddp_ssn: int, control: SessionControl | None
+        self, direction: int, message: Captured, ddp_ssn: int, control: SessionControl | None
     ) -> None:
-        """Take a whole chunk.
+        """Take the next user message of a direction.
 
         :param control: its session control message, None if it is a DDP Segment Chunk.
         """
         half = self.halves[direction]
-        chunk, frame, time_ns = message.chunk, message.frame, message.time_ns
-        self.note(frame, time_ns)
+        chunk = message.chunk
+        self.note(message.frame, message.time_ns)
         code = SEGMENT if control is None else control.function_code
-        serial = half.serial_of(ddp_ssn)
-        ahead = max(0, serial - (half.expected or 0))
-        half.highest = max(half.highest, message.position)
+        turn = Turn(half.serial_of(ddp_ssn), code, chunk.tsn)
         half.octets += len(chunk.user_data)
-        place = self.identity, direction, frame, time_ns, chunk.tsn, chunk.stream
-        octets, unordered, frames = chunk.user_data, chunk.unordered, message.frames
-        event: Event
-        if control is None:
-            half.segments += 1
-            half.out_of_order += ahead > 0
-            half.farthest_ahead = max(half.farthest_ahead, ahead)
-            length = chunk.length - DDP_SSN_LENGTH
-            half.note_segment(serial, octets[DDP_SSN_LENGTH:], length)
-            event = DDPSegmentRecovered(
-                *(*place, serial, half.begun, length, octets, unordered),
-                *(message.crc, ahead > 0, frames),
-            )
-        else:
-            half.note_control(serial, control)
-            dialect = session_dialect(code, self._dialect)
-            length = chunk.length - SESSION_CONTROL_LENGTH
-            event = SessionControlSeen(
-                *(*place, octets, length, unordered, ahead > 0, frames, control, dialect)
-            )
-        self._emit(event)
+        is_repeated = half.expected is not None and turn.serial < half.expected
+        if not is_repeated:
+            self._note_missing(direction, turn)
+        self._report(direction, message, turn.serial, control)
         for what in data_violations(chunk):
             if what.clause not in half.reported:
                 half.reported.add(what.clause)
@@ -110,7 +89,40 @@ class Session:
         if control is not None:
             for what in control_violations(control, chunk.length):
                 self.error(direction, chunk.tsn, what)
-        self._wait(direction, Turn(serial, code, chunk.tsn))
+        if not is_repeated:
+            self._check_order(direction, turn)
+        elif half.is_whole:
+            what = Violation(f"DDP-SSN {ddp_ssn} is used twice", "RFC 5043 5.2.1")
+            self._report_order(direction, turn, what)
+
+    def _report(
+        self, direction: int, message: Captured, serial: int, control: SessionControl | None
+    ) -> None:
+        """Report a user message."""
+        half, chunk, ahead = self.halves[direction], message.chunk, message.ahead
+        place = self.identity, direction, message.frame, message.time_ns, chunk.tsn, chunk.stream
+        octets, unordered, frames = chunk.user_data, chunk.unordered, message.frames
+        if control is None:
+            half.segments += 1
+            half.out_of_order += ahead > 0
+            half.farthest_ahead = max(half.farthest_ahead, ahead)
+            length = chunk.length - DDP_SSN_LENGTH
+            half.note_segment(serial, octets[DDP_SSN_LENGTH:], length)
+            self._emit(
+                DDPSegmentRecovered(
+                    *(*place, serial, half.begun, length, octets, unordered),
+                    *(message.crc, ahead > 0, frames),
+                )
+            )
+        else:
+            half.note_control(serial, control)
+            dialect = session_dialect(control.function_code, self._dialect)
+            length = chunk.length - SESSION_CONTROL_LENGTH
+            self._emit(
+                SessionControlSeen(
+                    *(*place, octets, length, unordered, ahead > 0, frames, control, dialect)
+                )
+            )
 
     def error(self, direction: int, seq: int, what: Violation) -> None:
         """Report an error, with the number and time of the last frame.
@@ -125,31 +137,33 @@ class Session:
         """Note a frame that belongs to the session."""
         self._frame, self._time_ns = frame, time_ns
 
-    def relieve(self) -> None:
-        """Free memory: give up all holes."""
-        for direction in (0, 1):
-            self._give_up(direction, "limit")
-
-    @property
-    def waiting(self) -> int:
-        """Number of chunks that wait for earlier ones."""
-        return sum(len(half.waiting) for half in self.halves)
-
     # -- in the order of DDP-SSNs ----------------------------------------------------------------
 
-    def _wait(self, direction: int, turn: Turn) -> None:
-        """Let a chunk wait for its turn, or process it if its turn has come."""
+    def _note_missing(self, direction: int, turn: Turn) -> None:
+        """Report the DDP-SSNs missing before a chunk.
+
+        If no TSN is missing, the sender has skipped them.
+        """
         half = self.halves[direction]
-        if half.has_taken(turn.serial):
-            if half.is_whole:
-                what = Violation(f"DDP-SSN {turn.serial & _MASK} is used twice", "RFC 5043 5.2.1")
-                self._report_order(direction, turn, what)
+        begin, half.expected = half.expected, turn.serial + 1
+        if begin is None or begin == turn.serial:
             return
-        half.waiting[turn.serial] = turn
-        for due in half.due():
-            self._check_order(direction, due)
-        if len(half.waiting) > WAITING_CHUNKS:
-            self._give_up(direction, "limit")
+        length = turn.serial - begin
+        half.is_whole = False
+        reason = self._tsns[direction].missing
+        if reason is None and not begin:
+            what = Violation(f"the first DDP-SSN is {length & _MASK}, not 0", "RFC 5043 6.1")
+            self.error(direction, turn.seq, what)
+        elif reason is None:
+            text = f"{length} DDP-SSNs from {begin & _MASK} on were never used"
+            self.error(direction, turn.seq, Violation(text, "RFC 5043 6"))
+        else:
+            half.gaps += 1
+            if half.state is HalfState.START:
+                # The first message of the direction may be missing.
+                half.state = HalfState.OPEN
+            place = self._frame, self._time_ns, begin & _MASK
+            self._emit(ChunksMissing(self.identity, direction, *place, length, reason, begin))
 
     def _check_order(self, direction: int, turn: Turn) -> None:
         """Check a chunk against the state of its direction."""
@@ -184,55 +198,14 @@ class Session:
             return role
         return Role.ACTIVE if direction == self._active else Role.PASSIVE
 
-    def _give_up(self, direction: int, reason: GapReason, *, is_skipped: bool = False) -> None:
-        """Wait no longer for the missing chunks of a direction.
-
-        :param is_skipped: nothing is missing from the capture, so the sender has skipped these
-            DDP-SSNs.
-        """
-        half = self.halves[direction]
-        for serial in sorted(half.waiting):
-            begin = half.expected or 0
-            half.expected = serial + 1
-            if serial > begin:
-                half.is_whole = False
-                self._report_hole(direction, begin, serial - begin, None if is_skipped else reason)
-            self._check_order(direction, half.waiting.pop(serial))
-
-    def _report_hole(
-        self, direction: int, serial: int, length: int, reason: GapReason | None
-    ) -> None:
-        """Report missing DDP-SSNs.
-
-        :param reason: why they are not waited for; None if the sender has skipped them.
-        """
-        half = self.halves[direction]
-        first = serial & _MASK
-        if reason is None and not serial:
-            what = Violation(f"the first DDP-SSN is {length & _MASK}, not 0", "RFC 5043 6.1")
-            self.error(direction, 0, what)
-        elif reason is None:
-            what = Violation(f"{length} DDP-SSNs from {first} on were never used", "RFC 5043 6")
-            self.error(direction, 0, what)
-        else:
-            half.gaps += 1
-            if half.state is HalfState.START:
-                # The first message of the direction may be missing.
-                half.state = HalfState.OPEN
-            place = self._frame, self._time_ns, first
-            self._emit(ChunksMissing(self.identity, direction, *place, length, reason, serial))
-
     # -- the end ---------------------------------------------------------------------------------
 
-    def finish(self, ending: Ending, reason: GapReason, *, whole: bool) -> None:
+    def finish(self, ending: Ending, *, whole: bool) -> None:
         """Report the end of the session.
 
         :param ending: used if the messages of the session do not show how it ended.
-        :param reason: why missing chunks are not waited for any longer.
         :param whole: all DATA chunks of all streams and both directions were captured.
         """
-        for direction, half in enumerate(self.halves):
-            self._give_up(direction, reason, is_skipped=whole and half.begun)
         self._compare(may_be_unfinished=whole and ending == "closed")
         halves = self.halves
         is_rejected = any(half.state in (HalfState.REJECTED, HalfState.REFUSED) for half in halves)
@@ -310,5 +283,5 @@ class Session:
 
     def _report_order(self, direction: int, turn: Turn, what: Violation | None) -> None:
         """Report a wrong order of messages, unless the capture may lack some."""
-        if what is not None and all(each.is_gapless for each in self._tsns):
+        if what is not None and all(each.missing is None for each in self._tsns):
             self.error(direction, turn.seq, what)

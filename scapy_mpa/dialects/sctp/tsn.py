@@ -1,90 +1,121 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Transmission Sequence Numbers captured in one direction (RFC 4960 3.3.1)."""
+"""DATA chunks of one direction, in the order of their TSNs (RFC 4960 3.3.1).
+
+A chunk waits until all earlier ones have come.  So whoever takes the chunks from here never sees
+disorder, only holes.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
+from scapy_mpa.stream.events import CrcVerdict, GapReason
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.wire.sctp_chunks import DataChunk
 
-TSNS_AHEAD: Final = 4096
-"""TSNs that are kept after a hole, at most: an eighth of the chunks that RFC 5043 10 allows in
-flight.  If there are more, the holes before them are given up."""
+WAITING_CHUNKS: Final = 4096
+"""Chunks of one direction that wait for earlier ones, at most: an eighth of the chunks that RFC
+5043 10 allows in flight.  If there are more, the first hole is given up."""
 
-_HELD_BY_EACH: Final = 100
-"""Octets of memory that a TSN after a hole takes, roughly."""
+HELD_BY_EACH: Final = 600
+"""Octets of memory that a waiting chunk takes besides its user data, roughly."""
 
 
-class TSNSpace:
-    """Converts 32-bit TSNs to positions that never wrap, and recognises copies."""
+class Captured(NamedTuple):
+    """A DATA chunk, or a user message that several chunks make up, and the packets with it."""
 
-    __slots__ = ("_acknowledged", "_ahead", "_end", "_highest", "_is_whole")
-
-    def __init__(self) -> None:
-        self._end: int | None = None
-        """All TSNs before this position have come, or are not waited for."""
-        self._ahead: set[int] = set()
-        """Positions of the TSNs that have come after a hole."""
-        self._highest = -1
-        self._acknowledged = -1
-        """The position up to which the peer has acknowledged all TSNs."""
-        self._is_whole = False
-        """True if the Initial TSN is known, and no TSN after it was given up."""
-
-    def begin(self, tsn: int) -> None:
-        """Take the Initial TSN, before any other TSN (RFC 4960 3.3.2)."""
-        self._end = self.position(tsn)
-        self._highest = self._end - 1
-        self._is_whole = True
-
-    @property
-    def is_empty(self) -> bool:
-        """True if neither a TSN nor the Initial TSN has come."""
-        return self._end is None
+    chunk: DataChunk
+    frames: tuple[int, ...]
+    """The captured frames that brought it, by TSN."""
+    frame: int
+    """The last of them."""
+    time_ns: int
+    crc: CrcVerdict
+    ahead: int
+    """TSNs from the first missing one to this one, when it was captured."""
 
     @property
     def held(self) -> int:
         """Octets of memory taken, roughly."""
-        return len(self._ahead) * _HELD_BY_EACH
+        return len(self.chunk.user_data) + HELD_BY_EACH
+
+
+class TSNOrder:
+    """The order of TSNs in one direction, as positions that never wrap."""
+
+    __slots__ = ("_acknowledged", "_next", "_waiting", "held", "missing")
+
+    def __init__(self) -> None:
+        self._next: int | None = None
+        """The position of the next TSN; None before the first one."""
+        self._waiting: dict[int, Captured] = {}
+        """By position, the chunks after the first hole."""
+        self._acknowledged = -1
+        """The position up to which the peer has acknowledged all TSNs."""
+        self.missing: GapReason | None = "acknowledged"
+        """Why the last missing TSN is not waited for; None if all were captured since the Initial
+        TSN."""
+        self.held = 0
+        """Octets of memory that waiting chunks take, roughly."""
+
+    def begin(self, tsn: int) -> None:
+        """Take the Initial TSN, before any other TSN (RFC 4960 3.3.2)."""
+        self._next = first_position(tsn)
+        self.missing = None
 
     @property
-    def is_gapless(self) -> bool:
-        """True if no TSN is missing before the highest one captured or acknowledged."""
-        return self._is_whole and not self._ahead and self._acknowledged <= self._highest
+    def is_empty(self) -> bool:
+        """True if neither a TSN nor the Initial TSN has come."""
+        return self._next is None
 
     @property
     def is_complete(self) -> bool:
-        """True if the peer has acknowledged all captured TSNs, and no others."""
-        return self.is_gapless and self._acknowledged == self._highest
+        """True if the peer has acknowledged exactly the captured TSNs, and none is missing."""
+        return self.missing is None and self._acknowledged + 1 == self._next
 
     def acknowledge(self, tsn: int) -> None:
         """Note a Cumulative TSN Ack of the peer (RFC 4960 3.3.4)."""
-        self._acknowledged = max(self._acknowledged, self.position(tsn))
+        self._acknowledged = max(self._acknowledged, self._position(tsn))
 
-    def position(self, tsn: int) -> int:
-        """Return the position of a TSN."""
-        return first_position(tsn) if self._end is None else unwrap(tsn, self._end)
+    def _position(self, tsn: int) -> int:
+        return first_position(tsn) if self._next is None else unwrap(tsn, self._next)
 
-    def take(self, position: int) -> bool:
-        """Take a TSN; return False if it came before, or is not waited for any longer."""
-        if self._end is None:
-            # The Initial TSN is unknown, and earlier TSNs may come late.
-            self._end = position - LATE_SEGMENTS
-        if position < self._end or position in self._ahead:
+    def take(self, captured: Captured) -> bool:
+        """Take a chunk; return False if it came before, or is not waited for any longer."""
+        position = self._position(captured.chunk.tsn)
+        if self._next is None:
+            self._next = position
+        if position < self._next or position in self._waiting:
             return False
-        self._highest = max(self._highest, position)
-        self._ahead.add(position)
-        while self._end in self._ahead:
-            self._ahead.remove(self._end)
-            self._end += 1
-        if len(self._ahead) > TSNS_AHEAD:
-            self.give_up()
+        captured = captured._replace(ahead=position - self._next)
+        self._waiting[position] = captured
+        self.held += captured.held
         return True
 
-    def give_up(self) -> None:
-        """Wait no longer for the TSNs missing before the highest one."""
-        if self._ahead:
-            self._ahead.clear()
-            self._end = self._highest + 1
-            self._is_whole = False
+    def due(self, give_up: GapReason | None = None) -> Iterator[tuple[Captured, bool]]:
+        """Yield the chunks whose turn it is; with each, whether TSNs are missing before it.
+
+        :param give_up: why no missing TSN is waited for any longer; None to wait.
+        """
+        waiting = self._waiting
+        while waiting:
+            is_hole = self._next not in waiting
+            if is_hole:
+                first = min(waiting)
+                missing = give_up or self._lost_before(first)
+                if missing is None:
+                    return
+                self._next, self.missing = first, missing
+            assert self._next is not None
+            captured = waiting.pop(self._next)
+            self._next += 1
+            self.held -= captured.held
+            yield captured, is_hole
+
+    def _lost_before(self, position: int) -> GapReason | None:
+        """Return why the TSNs missing before a position are not waited for; None if they are."""
+        if self._acknowledged + 1 >= position and len(self._waiting) > LATE_SEGMENTS:
+            return "acknowledged"
+        return "limit" if len(self._waiting) > WAITING_CHUNKS else None

@@ -60,7 +60,7 @@ class DDPSegmentRecovered(NamedTuple):
     crc: CrcVerdict
     """CRC of the SCTP packet: good, or unknown if it cannot be checked."""
     out_of_order: bool
-    """Whether it was found before all earlier DDP-SSNs of its direction were captured."""
+    """Whether it was captured before an earlier TSN of its direction."""
     frames: tuple[int, ...]
     """The captured frames that brought its octets, ascending by TSN."""
 
