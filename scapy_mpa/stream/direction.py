@@ -102,7 +102,6 @@ class Direction:
         "reserved",
         "segments",
         "seq",
-        "settled",
         "shape",
         "shapes",
         "shared",
@@ -153,8 +152,6 @@ class Direction:
         """Octets that are held, as the budget counts them."""
         self.reserved = 0
         """The part of ``held`` that is for pieces of FPDUs."""
-        self.settled = True
-        """Whether every captured octet before the next one was read or reported."""
         self.segments = 0
         """Segments taken."""
         self.out_of_order = 0
@@ -625,7 +622,6 @@ def event_of(row: Any) -> Any:
         table.ahead,
         frames if isinstance(frames, tuple) else (frames,),
         ack,
-        direction.settled and not table.ahead,
     )
 
 

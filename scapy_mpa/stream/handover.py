@@ -205,7 +205,6 @@ def _following(connection: Connection, half: HalfConnection, ack: int, shared: S
     table = shared.tables[Kind(framing.crc, framing.markers, framing.from_start)]
     origin, index, run = framing.origin, half.direction, island.runs[-1]
     direction = Direction(shared, connection, index, half, table, origin, run.end - origin, ack)
-    direction.settled = half.islands.is_settled_before(run.last)
     held = island.chunks(island.start, island.end)
     first = island.runs[0].start
     # Octets before the first FPDU end an FPDU whose beginning may still be captured.

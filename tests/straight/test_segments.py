@@ -133,7 +133,7 @@ def with_each_rule(test: Any) -> Any:
     for sent, apart in itertools.product(EACH_RULE.values(), (1, 40)):
         amid = [(0, "send", None), *sent, (0, "send", None)]
         for batch in (1, 100):
-            test = example(sent=amid, apart=apart, settled=True, batch=batch)(test)
+            test = example(sent=amid, apart=apart, batch=batch)(test)
     return test
 
 
@@ -162,11 +162,10 @@ def events_of(found: list[Any]) -> list[Any]:
         max_size=60,
     ),
     apart=st.sampled_from((1, 40)),
-    settled=st.booleans(),
     batch=st.sampled_from((1, 3, 100)),
 )
 def test_messages_that_follow_each_other(
-    sent: list[tuple[int, str, int | None]], apart: int, settled: bool, batch: int
+    sent: list[tuple[int, str, int | None]], apart: int, batch: int
 ) -> None:
     """Rows and their events give the same messages, whatever is missing.  All memory is counted.
 
@@ -186,7 +185,6 @@ def test_messages_that_follow_each_other(
     waiting: list[list[Any]] = []
     for row in rows_of(talk):
         if type(row) is tuple:
-            row[2].settled = settled
             row = (row[0] * apart, *row[1:8], row[8] * apart, *row[9:])
             after = next(given_up)
             if after is None:

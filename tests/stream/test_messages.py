@@ -14,7 +14,6 @@ from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery import payload as delivery_payload
 from scapy_mpa.stream.delivery.assembly import LISTED_PARTS, LISTED_STRETCHES
 from scapy_mpa.stream.events import FPDURecovered, MessageRecovered
-from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.messages import Messages
 from tests.stream.cut import fed_with_cuts
 from tests.stream.exchange import messages_of
@@ -220,8 +219,8 @@ def test_messages_that_were_never_sent() -> None:
     ]
     found = delivered(ulpdus)
     assert skipped(found) == [(0, 1, 2), (0, 5, 4), (2, 1, 1)]
-    # No octets are missing, so the report comes with the message that shows them.
-    assert [each.opcode for each in found][:2] == [SEND, None]
+    # The report comes with the message that shows them.
+    assert [each.opcode for each in found][:2] == [None, SEND]
     missing = next(each for each in found if each.opcode is None)
     assert (missing.captured_length, missing.fpdus, missing.complete) == (0, 0, False)
     assert missing.missing == ((0, None),)
@@ -275,14 +274,6 @@ def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -
     assert 0 < len(kept._kept) < 100
 
 
-def test_skipped_msns_are_limited() -> None:
-    """If many MSNs are missing after holes, only a limited number waits to be reported."""
-    count = LATE_SEGMENTS + 20
-    ulpdus = [messages.send(3 * at, b"x")[0] for at in range(1, 2 * count + 1)]
-    found = delivered(ulpdus, lost=tuple(range(0, 2 * count, 2)), markers=False)
-    assert [each[1] for each in skipped(found)] == [6 * at + 1 for at in range(count)]
-
-
 ONE, TWO = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
 
 
@@ -291,59 +282,18 @@ ONE, TWO = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
     [
         # Each MSN is used once (RFC 5041 4.3): segments of a second message are duplicates.
         ([*ONE, *ONE, *TWO], [(1, 0), (1, 2), (2, 0)], []),
-        # The sender uses an MSN late, against RFC 5041 4.3, but for the first time.
-        ([*TWO, *ONE], [(2, 0), (1, 0)], [(0, 1, 1)]),
-        ([TWO[0], *ONE, TWO[1]], [(1, 0), (2, 0)], [(0, 1, 1)]),
+        # The sender uses an MSN late, against RFC 5041 4.3.
+        ([*TWO, *ONE], [(2, 0), (1, 2)], [(0, 1, 1)]),
+        # The next message of a queue ends the one before.
+        ([ONE[0], *TWO], [(1, 0), (2, 0)], []),
     ],
 )
-def test_only_an_msn_that_was_used_is_a_duplicate(
+def test_an_msn_below_an_earlier_one_is_a_duplicate(
     ulpdus: list[bytes], expected: list[tuple[int, int]], missing: list[tuple[int, int, int]]
 ) -> None:
-    """An MSN after higher MSNs is no duplicate if it comes for the first time."""
+    """Messages of a queue come in the order of their MSNs (RFC 5041 4.3)."""
     found = delivered(ulpdus)
     assert (duplicates(found), skipped(found)) == (expected, missing)
-
-
-def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
-    """It is unknown whether it was used before the capture."""
-    found = without_beginning([messages.send(msn, b"x")[0] for msn in (7, 8, 5)])
-    assert duplicates(found) == [(7, 0), (8, 0), (5, 0)]
-    assert not skipped(found)
-
-
-@pytest.mark.parametrize("others", [0, LATE_SEGMENTS // 2, LATE_SEGMENTS])
-def test_an_msn_that_was_reported_missing_is_no_duplicate(others: int) -> None:
-    """Its message may be captured after the report, which came since too many MSNs were missing."""
-    msns = range(2, 2 * others + 4, 2)
-    ulpdus = [each for msn in msns for each in (b"", *messages.send(msn, b"x"))]
-    lost = tuple(range(0, len(ulpdus), 2))
-    found = delivered([*ulpdus, *messages.send(msns[-1] - 1, b"x")], lost=lost)
-    assert duplicates(found) == [(msn, 0) for msn in (*msns, msns[-1] - 1)]
-    found = delivered([*ulpdus, *messages.send(3 if others else 1, b"x")], lost=lost)
-    assert duplicates(found) == [(msn, 0) for msn in (*msns, 3 if others else 1)]
-
-
-def test_stretches_of_skipped_msns_are_limited() -> None:
-    """Every second MSN comes late.  The MSNs between are reported before there are too many."""
-    count = 4 * LATE_SEGMENTS
-    late = range(1, 2 * count, 2)
-    ulpdus = [b"", *messages.send(2 * count, b"x")]
-    ulpdus += [messages.send(msn, b"x")[0] for msn in late]
-    # Later octets are acknowledged, but a late copy may still fill the hole.
-    found = delivered(ulpdus, lost=(0,), acknowledged=1)
-    assert duplicates(found) == [(msn, 0) for msn in (2 * count, *late)]
-    assert skipped(found) == [(0, msn, 1) for msn in range(2, 2 * count, 2)]
-    when = [each.fpdus for each in found]
-    assert sum(when[when.index(0) :]) > count - 2 * LATE_SEGMENTS
-
-
-def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skipped MSNs that were forgotten do not count as used."""
-    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 1)
-    msns = [*range(2, 80, 2), *range(3, 80, 2), 1]
-    found = delivered([messages.send(msn, b"x")[0] for msn in msns])
-    assert duplicates(found) == [(msn, 0) for msn in msns]
-    assert skipped(found) == [(0, msn, 1) for msn in range(1, 79, 2)]
 
 
 def test_open_messages_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,10 +34,8 @@ class DDPMessage:
     """Its first recovered segment in the stream."""
     begun: bool = True
     """True if ``first`` is known to be the first segment sent, if the message is Tagged."""
-    is_late: bool = False
-    """True if messages with higher MSNs were seen before."""
     repeats: bool = False
-    """True if a message with the same QN and MSN was complete before."""
+    """True if a message of its queue with a higher MSN, or the same, came before."""
     completed_by: Origin = field(init=False)
     """The segment captured last, wherever it lies in the stream."""
     segments: int = 0

@@ -38,8 +38,6 @@ class HalfMessages:
     responses: Responses
     """The Responses of this direction."""
     _turns: Turns = field(init=False)
-    _given_up: int = 0
-    """Position up to which octets were given up."""
     _tagged: TaggedMessages = field(init=False)
     _untagged: UntaggedMessages = field(init=False)
     parts: list[Row] = field(default_factory=list)
@@ -64,8 +62,6 @@ class HalfMessages:
             turns.place(segment)
         else:
             self._deliver(turns.take(segment))
-        if segment.settled:
-            self._untagged.settle(segment.start)
 
     def take_rows(self, rows: list[Any], at: int, found: list[Any], *, fpdus: bool) -> int:
         """Take rows while each is next in the stream, and its message is plain.
@@ -142,30 +138,14 @@ class HalfMessages:
 
     def gap(self, gap: GapFound) -> None:
         """Take note of octets that will stay missing."""
-        if self._turns.expected is None:
-            self._note_hole()
-            return
-        end = self._turns.end_of(gap)
-        self._given_up = max(self._given_up, end)
-        if not self._turns.waiting:
-            self._note_last_gap()
-        if gap.reason != "snap length":
-            self._untagged.settle(end)
-
-    def _note_last_gap(self) -> None:
-        """Note a hole if no segment follows the octets given up."""
-        if self._turns.expected is not None and self._given_up > self._turns.expected:
-            self._note_hole()
-
-    def _note_hole(self) -> None:
-        self.requests.is_whole = False
+        turns = self._turns
+        if turns.expected is None or turns.end_of(gap) > turns.expected:
+            self.requests.is_whole = False
 
     def flush(self) -> None:
         """Deliver what still waits."""
         self.deliver_rows()
-        if self._turns.waiting:
-            self._deliver(self._turns.due())
-            self._note_last_gap()
+        self._deliver(self._turns.due())
 
     def finish(self) -> None:
         """Report the incomplete messages; no more segments will come."""
@@ -207,26 +187,22 @@ class HalfMessages:
         """Add the segments that are due to their messages, see :meth:`~.turns.Turns.due`."""
         for segment, missing in due:
             if missing > 0:
-                self._note_hole()
+                self.requests.is_whole = False
                 self._tagged.note_hole()
                 self.responses.take(None)
             if segment.has_header:
                 self._add(segment, is_late=missing < 0)
 
     def _add(self, segment: DDPSegment, *, is_late: bool) -> None:
-        """Add the next segment, or a late one, to its message."""
+        """Add the next segment to its message.  A late one is a message by itself."""
         self.requests.captured = max(self.requests.captured, segment.captured)
-        is_response = segment.opcode == Opcode.READ_RESPONSE
-        if not segment.header.tagged:
-            self._untagged.add(segment)
-        elif is_late:
+        if is_late:
             # The segments before and after it were delivered earlier.
-            message = DDPMessage(segment, begun=False)
-            if is_response:
-                self.responses.take_late(message)
-            else:
-                self.out.append(message.event())
-        elif is_response:
+            self.responses.doubt(segment)
+            self.out.append(DDPMessage(segment, begun=False).event())
+        elif not segment.header.tagged:
+            self._untagged.add(segment)
+        elif segment.opcode == Opcode.READ_RESPONSE:
             self.responses.take(segment)
         else:
             self._tagged.add(segment)

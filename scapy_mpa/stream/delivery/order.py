@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from scapy_mpa.stream.delivery.msn import FIRST_MSN
+from scapy_mpa.stream.delivery.untagged import FIRST_MSN
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES

@@ -12,7 +12,6 @@ has the Data Sink STag and Tagged Offset of the Request, an Atomic Response its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -47,13 +46,11 @@ class Requests:
     """The order of the segments of the direction."""
     _queue: list[Request] = field(default_factory=list)
     """Outstanding Requests, oldest first."""
-    _overtaken: list[Request] = field(default_factory=list)
-    """Requests without a Response, although later ones were answered."""
 
     @property
     def held(self) -> int:
         """Octets of memory taken, roughly."""
-        return (len(self._queue) + len(self._overtaken)) * HELD_BY_EACH
+        return len(self._queue) * HELD_BY_EACH
 
     # -- the requesting direction ----------------------------------------------------------------
 
@@ -65,18 +62,9 @@ class Requests:
             del self._queue[:excess]
             self.is_in_order = False
 
-    def add_late(self, request: Request) -> None:
-        """Take a Request that was missing when later Requests came, if it is outstanding."""
-        for at, each in enumerate(self._queue):
-            if not each.is_known and each.msn == request.msn:
-                request.is_doubtful = each.is_doubtful
-                self._queue[at] = request
-                break
-
     def give_up(self) -> None:
         """Forget the Requests."""
         self._queue.clear()
-        self._overtaken.clear()
         self.is_in_order = False
 
     # -- the responding direction ----------------------------------------------------------------
@@ -98,7 +86,7 @@ class Requests:
     def goes_on(self, current: DDPMessage, segment: DDPSegment) -> bool:
         """Return whether a segment after a hole surely continues ``current``."""
         may_go_on = current.request is not None and _may_continue(current, segment)
-        if not may_go_on or self._fitting(self._queue, segment):
+        if not may_go_on or self._fitting(segment):
             return False
         # No other Response was in the hole.
         self.is_in_order = True
@@ -114,9 +102,7 @@ class Requests:
             message.is_paired_by_order = True
             self._pair(message, queue[0])
             return
-        fits = self._fitting(queue, first)
-        if not fits and self.is_in_order:
-            fits = self._fitting(self._overtaken, first)
+        fits = self._fitting(first)
         may_be_current = current is not None and _may_continue(current, first)
         is_known = self.is_whole and all([each.is_known for each in fits])
         # The STag and TO of a Response without octets mean nothing (RFC 5041 5.2).
@@ -130,7 +116,7 @@ class Requests:
         elif is_known and self.is_in_order and not fits:
             message.requested = False
         self.doubt(first)
-        if oldest in queue:
+        if oldest is not None:
             # It was answered before, or is answered now.
             queue.remove(oldest)
 
@@ -145,21 +131,19 @@ class Requests:
 
     def doubt(self, first: DDPSegment) -> None:
         """Report none of the Requests as unanswered that an unpaired Response may answer."""
-        for each in (*self._queue, *self._overtaken):
+        for each in self._queue:
             each.is_doubtful = each.is_doubtful or each.fits(first)
-        self._overtaken = [each for each in self._overtaken if not each.is_doubtful]
 
     def finish(self) -> None:
         """Report the Requests without a Response."""
-        self._overtake(len(self._queue))
-        self._report(len(self._overtaken))
+        self._pass_over(len(self._queue))
 
-    def _fitting(self, requests: Iterable[Request], first: DDPSegment) -> list[Request]:
-        """Return the first few of these Requests that a Response may answer, by its fields.
+    def _fitting(self, first: DDPSegment) -> list[Request]:
+        """Return the first few Requests that a Response may answer, by its fields.
 
         After missing octets, only those count that were sent before it.
         """
-        fits = (each for each in requests if each.fits(first))
+        fits = (each for each in self._queue if each.fits(first))
         if not self.is_in_order:
             fits = (each for each in fits if each.was_sent_before(first))
         return list(islice(fits, _LOOKED_AT))
@@ -168,24 +152,17 @@ class Requests:
         """Pair a Response with its Request; nothing is known of a Request that is missing."""
         if request.is_known:
             message.request, message.requested = request, True
-        if request in self._overtaken:
-            self._overtaken.remove(request)
-            return
-        self._overtake(self._queue.index(request))
+        self._pass_over(self._queue.index(request))
         del self._queue[0]
         self.is_in_order = True
 
-    def _overtake(self, count: int) -> None:
-        """Note that the Responses to the oldest Requests are missing."""
+    def _pass_over(self, count: int) -> None:
+        """Report that the Responses to the oldest Requests are missing."""
         passed = self._queue[:count]
         del self._queue[:count]
-        self._overtaken += [each for each in passed if each.is_known and not each.is_doubtful]
-        self._report(len(self._overtaken) - OUTSTANDING_REQUESTS)
-
-    def _report(self, count: int) -> None:
-        """Report the oldest overtaken Requests as unanswered."""
-        for _ in range(count):
-            self._out.append(self._overtaken.pop(0).unanswered())
+        for each in passed:
+            if each.is_known and not each.is_doubtful:
+                self._out.append(each.unanswered())
 
 
 def _may_continue(current: DDPMessage, segment: DDPSegment) -> bool:

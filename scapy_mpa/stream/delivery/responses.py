@@ -15,6 +15,7 @@ from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.wire.rdmap_names import Opcode
 
 
 @dataclass(slots=True, eq=False)
@@ -46,13 +47,10 @@ class Responses:
         self.waiting.append(item)
         self.release()
 
-    def take_late(self, message: DDPMessage) -> None:
-        """Take a Response, or a part of one, that was captured after later messages.
-
-        It is not paired.
-        """
-        self._requests.doubt(message.first)
-        self._out.append(message.event())
+    def doubt(self, segment: DDPSegment) -> None:
+        """Take a segment that was captured after later messages; it is not paired."""
+        if segment.opcode in (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE):
+            self._requests.doubt(segment)
 
     def release(self, *, force: bool = False) -> None:
         """Process the items that need not wait any longer.

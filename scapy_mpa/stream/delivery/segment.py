@@ -59,7 +59,6 @@ class DDPSegment:
     frames: tuple[int, ...]
     """The frames that brought its octets."""
     out_of_order: bool
-    settled: bool
     acknowledged: int | None
     """As :class:`~scapy_mpa.stream.events.FPDURecovered` has them."""
     header: DDPHeader
@@ -155,7 +154,6 @@ def _of_row(row: Row) -> DDPSegment:
         phase,
         (frames,) if isinstance(frames, int) else frames,
         table.ahead,
-        direction.settled and not table.ahead,
         ack,
         header,
         opcode,
@@ -192,7 +190,6 @@ def _of_event(carrier: Carrier) -> DDPSegment:
         carrier.phase,
         carrier.frames,
         carrier.out_of_order,
-        carrier.settled,
         carrier.acknowledged if isinstance(carrier, FPDURecovered) else None,
         header,
         opcode,

@@ -114,11 +114,6 @@ class IFTFrameRecovered(NamedTuple):
         return "off"
 
     @property
-    def settled(self) -> bool:
-        """False: frames may still be found in octets that an earlier frame claims."""
-        return False
-
-    @property
     def carries_rdmap(self) -> bool:
         """Whether the connection is in RDMA mode."""
         return bool(self.rdma)

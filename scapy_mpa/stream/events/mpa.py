@@ -73,9 +73,6 @@ class FPDURecovered(NamedTuple):
     acknowledged: int | None = None
     """The acknowledgement number that its sender had sent by then; None if there was none, or if it
     is not known."""
-    settled: bool = False
-    """Whether nothing before it in its direction will be reported any more: all octets there were
-    captured, or given up as a gap."""
 
     @property
     def ulpdu(self) -> bytes:

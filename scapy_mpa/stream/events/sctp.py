@@ -86,11 +86,6 @@ class DDPSegmentRecovered(NamedTuple):
         return sequence_number(at), at if self.begun else None, 0, _CHUNK_PLACE
 
     @property
-    def settled(self) -> bool:
-        """False: events of missing chunks show it instead."""
-        return False
-
-    @property
     def carries_rdmap(self) -> bool:
         """True: all DDP Segment Chunks carry RDMAP."""
         return True

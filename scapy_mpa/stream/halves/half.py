@@ -308,7 +308,6 @@ class HalfConnection:
             is_ahead,
             island.frames(fpdu.start, fpdu.end),
             self.owner.halves[1 - self.direction].acknowledged_number,
-            islands.is_settled_before(fpdu.start),
         )
         ulpdu = event.ulpdu if event.is_acceptable else b""
         self.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))

@@ -145,20 +145,6 @@ class Islands:
         runs = island.runs
         return self.lies_beyond(island) or (len(runs) > 1 and position >= runs[1].start)
 
-    def is_settled_before(self, position: int) -> bool:
-        """True if no more FPDUs can be found before the FPDU at a position.
-
-        Late segments can bring no missing octets there, and all captured octets were searched.
-        """
-        island = self.items[0]
-        runs = island.runs
-        return (
-            island.settled
-            and island.start <= self.floor
-            and position <= island.end
-            and (len(runs) == 1 or position < runs[1].start)
-        )
-
     def after_open_hole(self) -> Island | None:
         """Return the island after the first open hole, None if there is no such hole."""
         items = self.items
