@@ -36,15 +36,14 @@ def parsed(words: str) -> list[tuple[int, bytes, str]]:
     are an RDMA Read Request and an Atomic Request with MSN 1, ``<R`` and ``<A1`` are Responses.
     These marks have a number after them: ``:`` octets of an RDMA Read, ``@`` TO of its sink, ``s``
     STag of its sink, ``/`` MULPDU, ``|`` octets of an RDMAP header in each segment, ``=``
-    identifier of an Atomic Operation, ``*`` number of Sends. After ``%`` comes the order of the
-    segments, after ``-`` the segments that are not captured, after ``!`` the segments with a bad
-    CRC. ``-`` or ``!`` alone: all segments.
+    identifier of an Atomic Operation, ``*`` number of Sends. After ``-`` come the segments that are
+    not captured, after ``!`` the segments with a bad CRC. ``-`` or ``!`` alone: all segments.
     """
     found = []
     sends = [1, 1]
     for word in words.split():
         side, msn = "><".index(word[0]), int((re.match(r"\d+", word[2:]) or "0")[0])
-        options = dict(re.findall(r"([:@s/|%=*!-])(\d*)", word))
+        options = dict(re.findall(r"([:@s/|=*!-])(\d*)", word))
         defaults = zip(":@s/=*", (100, 1000, 7, 1442, 0, 1), strict=True)
         size, to, stag, room, name, count = (int(options.get(*each)) for each in defaults)
         if word[1] == "S":
@@ -60,8 +59,6 @@ def parsed(words: str) -> list[tuple[int, bytes, str]]:
             ulpdus = messages.read_request(msn, stag, to, size, 99, 5000 + msn)
         if "|" in options:
             ulpdus = cut(ulpdus[0], int(options["|"]))
-        if "%" in options:
-            ulpdus = [ulpdus[int(at)] for at in options["%"]]
         for at, ulpdu in enumerate(ulpdus):
             fates = [
                 mark

@@ -2,12 +2,12 @@
 """One DDP message, assembled from the segments recovered so far (RFC 5041 5.2).
 
 Each segment has the offset of its octets: a Message Offset, which begins at 0, or a Tagged Offset,
-which begins anywhere.  The segment with the Last flag shows where the message ends.
+which begins anywhere.  Offsets increase (RFC 5041 5.3).  The segment with the Last flag shows where
+the message ends.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -48,7 +48,6 @@ class DDPMessage:
     """True if the order shows the Request, and not only the fields."""
     _stretches: list[tuple[int, int]] = field(default_factory=list)
     _parts: list[Part] = field(default_factory=list)
-    _lowest: int = field(init=False)
     _end: int | None = None
     _cut_off: int = 0
     _duplicates: int = 0
@@ -62,7 +61,6 @@ class DDPMessage:
         first = self.first
         self.completed_by = first.origin
         self._first_captured = min(first.frames)
-        self._lowest = first.offset
         self.add(first)
 
     @property
@@ -78,7 +76,7 @@ class DDPMessage:
         return has_header and (first.cut_off > 0 or not first.is_message)
 
     def add(self, segment: DDPSegment) -> None:
-        """Add a segment."""
+        """Add the next segment.  Octets that do not ascend count as repeated ones."""
         at = segment.offset
         end = at + segment.length
         last = segment.header.last
@@ -88,54 +86,34 @@ class DDPMessage:
         self.next_offset = end
         self._last_captured = max(self._last_captured, *segment.frames)
         self._first_captured = min(self._first_captured, *segment.frames)
-        self._lowest = min(self._lowest, at)
         stretches = self._stretches
         if len(self._parts) < LISTED_PARTS:
             self._parts.append(Part(segment.origin[4], segment.frames, at, segment.length))
-        highest = stretches[-1][1] if stretches else end
+        highest = stretches[-1][1] if stretches else at
         if last and self._end is None:
             self._end = end
             self._conflicts += highest > end
         elif self._end is not None:
             self._conflicts += end != self._end if last else end > self._end
+        is_repeated = segment.length > 0 and at < highest
         if self.repeats:
             self._duplicates += 1
-        # Nearly every segment follows the one before it in the stream.
-        if stretches and highest == at:
-            stretches[-1] = (stretches[-1][0], end)
+        elif is_repeated:
+            self._duplicates += end <= highest
+            self._overlaps += end > highest
+        if not is_repeated:
             self._cut_off += segment.cut_off
-        elif segment.length:
-            self._insert(at, end, segment.cut_off)
-
-    def _insert(self, at: int, end: int, cut_off: int) -> None:
-        """Add a stretch, and count its octets that were there before."""
-        stretches = self._stretches
-        first = bisect_left(stretches, (at, at))
-        if first and stretches[first - 1][1] >= at:
-            first -= 1
-        last = first
-        known = 0
-        while last < len(stretches) and stretches[last][0] <= end:
-            start, stop = stretches[last]
-            known += min(end, stop) - max(at, start)
-            last += 1
-        if not self.repeats:
-            self._duplicates += known == end - at
-            self._overlaps += 0 < known < end - at
-        if not known:
-            self._cut_off += cut_off
-        if first < last:
-            whole = min(at, stretches[first][0]), max(end, stretches[last - 1][1])
-            stretches[first:last] = [whole]
-        elif len(stretches) < LISTED_PARTS:
-            stretches.insert(first, (at, end))
+        if stretches and at <= highest:
+            stretches[-1] = stretches[-1][0], max(end, highest)
+        elif segment.length and len(stretches) < LISTED_PARTS:
+            stretches.append((at, end))
 
     # -- report ---------------------------------------------------------------------------------
 
     @property
     def _bounds(self) -> tuple[int | None, int | None]:
         """The offsets at which it begins and ends, if known: by its segments, or by its Request."""
-        request, begin, end = self.request, self._lowest, self._end
+        request, begin, end = self.request, self.first.offset, self._end
         if not self.first.header.tagged:
             return 0, end
         if request is None:
@@ -147,16 +125,16 @@ class DDPMessage:
 
     @property
     def _length(self) -> int | None:
-        """Octets that were sent, if known."""
+        """Octets that were sent, if known.  A Last segment before the first shows no length."""
         begin, end = self._bounds
-        return None if begin is None or end is None else end - begin
+        return None if begin is None or end is None or end < begin else end - begin
 
     @property
     def has_all_segments(self) -> bool:
         """True if every segment is there, and none contradicts another."""
         if self._end is None or self._conflicts or len(self._stretches) > 1:
             return False
-        there = self._stretches[0] if self._stretches else (self._lowest, self._lowest)
+        there = self._stretches[0] if self._stretches else (self.first.offset, self.first.offset)
         return there == self._bounds
 
     @property
@@ -170,7 +148,7 @@ class DDPMessage:
     def _missing(self) -> Iterator[tuple[int | None, int | None]]:
         """Yield the missing stretches, in the form of :class:`MessageRecovered`."""
         begin, end = self._bounds
-        at = self._lowest if begin is None else begin
+        at = self.first.offset if begin is None else begin
         if begin is None:
             yield None, None
         for start, stop in self._stretches:
@@ -201,7 +179,7 @@ class DDPMessage:
             qn=header.qn,
             msn=header.msn,
             stag=header.stag,
-            to=self._lowest if header.tagged else None,
+            to=self.first.offset if header.tagged else None,
             length=self._length,
             missing=() if whole else tuple(islice(self._missing(), LISTED_STRETCHES)),
             cut_off=self._cut_off,

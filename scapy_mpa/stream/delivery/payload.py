@@ -44,7 +44,7 @@ class Payloads:
         kept = [self._kept[key] for key in keys if key in self._kept]
         for key in keys:
             self._forget(key)
-        begin = message.to or 0
+        begin = min([message.to or 0, *[part.offset for part in parts]])
         end = max([part.offset + part.length for part in parts], default=begin)
         # Offsets of a faulty sender may have any value.
         if not parts or len(kept) != message.fpdus or end - begin > HELD_IN_TOTAL:

@@ -43,7 +43,7 @@ class MessageRecovered(NamedTuple):
     """Queue and Message Sequence Number, for an Untagged message."""
     stag: int | None = None
     to: int | None = None
-    """Data Sink STag and the lowest Tagged Offset, for a Tagged message."""
+    """Data Sink STag and the Tagged Offset of the first segment, for a Tagged message."""
     length: int | None = None
     """Octets of the whole message, None while its beginning or its end is not known."""
     missing: tuple[tuple[int | None, int | None], ...] = ()
@@ -52,10 +52,10 @@ class MessageRecovered(NamedTuple):
     cut_off: int = 0
     """Octets of captured segments that the snap length cut off."""
     duplicates: int = 0
-    """Segments whose octets all had been captured before, with the same QN and MSN or in the same
-    Tagged message."""
+    """Segments that end before an earlier one of the message ends, and segments of a message whose
+    MSN is not above that of an earlier one."""
     overlaps: int = 0
-    """Segments that repeat some captured octets, and bring new ones."""
+    """Segments that begin before an earlier one of the message ends, and end after it."""
     conflicts: int = 0
     """Segments that contradict others about the end of the message: a Last flag at another
     position, or octets after the Last segment."""
