@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Looks for adaption indications in streaming mode (draft-williams-iwarp-ift-01 section 4)."""
+"""Looks for adaption indications where directions begin (draft-williams-iwarp-ift-01 4)."""
 
 from __future__ import annotations
 
 from scapy_mpa.dialects.ift.phase import IFTPhase
-from scapy_mpa.dialects.ift.scan import FoundIndication, begins_indication, find_indication
+from scapy_mpa.dialects.ift.scan import begins_indication, indication_at
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.other import Beginning
 from scapy_mpa.stream.halves.phase import Phase
@@ -18,24 +18,19 @@ class Indications:
     """Finds connections that use iWARP Framing for TCP."""
 
     def look(self, half: HalfConnection, island: Island, position: int) -> None:
-        """Look for adaption indications, and take those found.
+        """Look for an adaption indication where a direction begins, and take it.
 
-        :param position: where the search begins.
+        :param position: octets before it were looked at.
         """
-        begin = max(position, island.held)
-        may_begin = begin == island.start and half.may_begin_at(island, begin)
-        found = find_indication(island, begin)
-        while isinstance(found, FoundIndication):
-            is_first = may_begin and found.position == begin
-            frames = island.frames(found.position, found.end)
-            _phase_of(half).take(half, found, frames, is_first=is_first)
-            if half.phase is not Phase.STREAMING:
-                return
-            found = find_indication(island, found.end)
-        if found is not None:
-            # Keep the octets of the incomplete indication, and scan these few again: a startup
-            # frame may still come, too.
-            island.scan = found
+        start = island.start
+        if position > start or not half.may_begin_at(island, start):
+            return
+        found = indication_at(island, start)
+        if found is True:
+            # Keep its octets: a startup frame may still come, too.
+            island.scan = start
+        elif found and all(one.phase is Phase.STREAMING for one in half.owner.halves):
+            _phase_of(half).take(half, found, island.frames(start, found.end))
 
     def begins(self, island: Island, position: int) -> Beginning | None:
         """Describe an adaption indication if octets begin like one, else return None."""

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The adaption indications of a connection, and their result (draft-williams-iwarp-ift-01 4).
 
-An indication at the beginning of a direction is reported at once.  An indication after other octets
-may be part of a file.  It counts if the opposite direction has an indication of the other phase.
+An indication is found where a direction begins, and reported at once.
 Frames are read after both indications, since only these give the VTags.
 """
 
@@ -15,7 +14,6 @@ from scapy_mpa.dialects.ift.scan import FoundIndication
 from scapy_mpa.stream.events import AdaptionIndicationSeen
 from scapy_mpa.stream.halves.extent import acknowledged_with
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.transitions import enter_other
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.dialect import Dialect
@@ -29,18 +27,15 @@ class IFTPhase:
     :param halves: both half connections, by direction.
     """
 
-    __slots__ = ("_halves", "_received", "_seen", "_unreported", "is_begun")
+    __slots__ = ("_halves", "_received", "_seen")
     dialect: Final = Dialect.DRAFT_IFT_01
 
     def __init__(self, halves: tuple[HalfConnection, HalfConnection]) -> None:
         self._halves = halves
         self._seen: list[FoundIndication | None] = [None, None]
-        """The first indication of each direction."""
+        """The indication of each direction."""
         self._received: list[int | None] = [None, None]
         """The acknowledgement number sent with each indication."""
-        self._unreported: list[AdaptionIndicationSeen] = []
-        self.is_begun = False
-        """Whether an indication was reported."""
 
     @property
     def initiator(self) -> int | None:
@@ -50,25 +45,17 @@ class IFTPhase:
                 return 1 - direction if found.indication.ph else direction
         return None
 
-    def take(
-        self,
-        half: HalfConnection,
-        found: FoundIndication,
-        frames: tuple[int, ...],
-        *,
-        is_first: bool,
-    ) -> None:
-        """Take an indication, and report the indications that count now.
+    def take(self, half: HalfConnection, found: FoundIndication, frames: tuple[int, ...]) -> None:
+        """Take the indication with which a direction begins; after both, begin to read frames.
 
         :param frames: the frames that carried it.
-        :param is_first: whether its direction begins with it.
         """
         seen, direction = self._seen, half.direction
-        if seen[direction] or any(one.phase is not Phase.STREAMING for one in self._halves):
+        if seen[direction]:
             return
         seen[direction] = found
         self._received[direction] = acknowledged_with(half, found.position, found.end)
-        self._unreported.append(
+        half.owner.shared.rows.append(
             AdaptionIndicationSeen(
                 *half.head(found.position),
                 octets=found.octets,
@@ -76,33 +63,17 @@ class IFTPhase:
                 indication=found.indication,
             )
         )
-        peer = seen[1 - direction]
-        is_answer = peer is not None and peer.indication.ph != found.indication.ph
-        self.is_begun = self.is_begun or is_first or is_answer
-        if self.is_begun:
-            self._report()
-
-    def _report(self) -> None:
-        """Report indications and their faults; after both, begin to read frames."""
-        first, second = self._seen
+        first, second = seen
         agreement = negotiate(first.indication, second.indication) if first and second else None
-        for event in self._unreported:
-            half, found = self._halves[event.direction], self._seen[event.direction]
-            assert found is not None
-            half.owner.shared.rows.append(event)
-            problems = event.indication.problems()
-            if agreement is not None and event is self._unreported[-1]:
-                problems += agreement.failures
-            for problem in problems:
-                half.wrong(None, found.position, problem)
-        self._unreported = []
+        failures = [] if agreement is None else agreement.failures
+        for problem in (*found.indication.problems(), *failures):
+            half.wrong(None, found.position, problem)
         if agreement is None or first is None or second is None:
             return
         self._check_order(first, second)
-        for half, found in zip(self._halves, (first, second), strict=True):
-            agreed = agreement.directions[half.direction]
-            framing = IFTFraming(half, found.end, agreed, agreement.rdma)
-            enter_other(half, framing, found.end)
+        for one, own in zip(self._halves, (first, second), strict=True):
+            agreed = agreement.directions[one.direction]
+            enter_other(one, IFTFraming(one, own.end, agreed, agreement.rdma), own.end)
 
     def _check_order(self, first: FoundIndication, second: FoundIndication) -> None:
         """Report a phase 1 that was sent before its sender had received phase 0."""

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Finds adaption indications in streaming mode octets (draft-williams-iwarp-ift-01 section 4).
+"""Recognises adaption indications (draft-williams-iwarp-ift-01 section 4).
 
-An indication has the magic number and a good CRC.  After other octets, such as those with which the
-ULP agrees on RDMA, it is doubtful all the same, since it may be part of a capture sent over TCP
-(:mod:`~scapy_mpa.dialects.ift.phase`).
+An indication has the magic number and a good CRC.
 """
 
 from typing import Final, NamedTuple
@@ -35,22 +33,18 @@ class FoundIndication(NamedTuple):
         return self.position + INDICATION_LENGTH
 
 
-def find_indication(island: Island, start: int) -> FoundIndication | int | None:
-    """Return the first indication at or after a position.
+def indication_at(island: Island, start: int) -> FoundIndication | bool:
+    """Return the indication at a position.
 
-    If it is incomplete, return its position.  If there is none, return None.
+    True if octets are missing that may make it one, False if there is none.
     """
-    octets = island.read(start, island.end) if start < island.end else b""
-    at = octets.find(_MAGIC)
-    while at >= 0:
-        whole = octets[at : at + INDICATION_LENGTH]
-        if len(whole) < INDICATION_LENGTH:
-            return start + at
-        indication = parse_indication(whole)
-        if indication.crc_is_good():
-            return FoundIndication(start + at, whole, indication)
-        at = octets.find(_MAGIC, at + 1)
-    return None
+    octets = island.read(start, min(island.end, start + INDICATION_LENGTH))
+    if not octets.startswith(_MAGIC[: len(octets)]):
+        return False
+    if len(octets) < INDICATION_LENGTH:
+        return True
+    indication = parse_indication(octets)
+    return indication.crc_is_good() and FoundIndication(start, octets, indication)
 
 
 def begins_indication(island: Island, start: int) -> bool:

@@ -410,18 +410,13 @@ class Connection:
         """
         if must_decide:
             order.wait_no_more(self.startup)
-        if self.active_framing is None:
+        if self.other is None:
             find_out = beginnings.decide if must_decide else beginnings.look
             find_out(self.startup, half)
 
     def standing(self) -> ConnectionEnded:
         """Return the report on the whole connection as if it ended now."""
         return _ended(self, "failed" if self.failed else _ending_of(self))
-
-    @property
-    def active_framing(self) -> OtherFraming | None:
-        """The framing other than MPA's that it was reported to use, None if there is none."""
-        return self.other if self.other is not None and self.other.is_begun else None
 
 
 def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) -> None:
@@ -431,7 +426,7 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
     :param ending: how the connection ended, None if its own segments show it.
     """
     first, second = connection.halves
-    other_framing = connection.active_framing
+    other_framing = connection.other
     ending = ending or _ending_of(connection)
     if other_framing is None:
         _conclude_startup(connection)
@@ -493,7 +488,7 @@ def _ending_of(connection: Connection) -> Ending:
 
 def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
     """Return the report on a whole connection."""
-    startup, other_framing = connection.startup, connection.active_framing
+    startup, other_framing = connection.startup, connection.other
     initiator, last = startup.initiator, startup.last
     if other_framing is not None:
         initiator, last = other_framing.initiator, None

@@ -23,15 +23,11 @@ class Beginning(NamedTuple):
 
 
 class OtherFraming(Protocol):
-    """State of a connection that may speak another framing."""
+    """State of a connection that speaks another framing."""
 
     @property
     def dialect(self) -> Dialect:
         """The dialect of this framing."""
-
-    @property
-    def is_begun(self) -> bool:
-        """Whether it was reported that the connection speaks it."""
 
     @property
     def initiator(self) -> int | None:
