@@ -101,14 +101,14 @@ def test_packing(packing: Any, least: int) -> None:
                 Reordering(0.3, by_capture=True),
                 Duplication(0.3),
                 CaptureLoss(0.2),
-                LateStart(7),
                 SnapLength(90, 34),
             ]
         ),
         min_size=1,
         max_size=3,
         unique=True,
-    ),
+    )
+    | st.just([LateStart(7)]),
     st.booleans(),
 )
 def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -> None:

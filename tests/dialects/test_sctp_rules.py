@@ -220,60 +220,15 @@ def test_rfc5043_8_agreed_streams(
     assert [end.connection.stream for end in ends(events)] == [stream]
 
 
-DRAFT = Dialect.DRAFT_PEER_CONNECT_01
-RFC_9, DRAFT_8 = ["RFC 6581 9.2"], [f"{DRAFT.value} 8"]
-SEND = sctp.send(1, b"")
-
-
-@pytest.mark.parametrize(
-    ("dialect", "flags", "first", "agreed", "rtr", "kept", "broken"),
-    [
-        (None, {"a": 1, "b": 1}, SEND, ("send",), "send", True, []),
-        (None, {"a": 1, "c": 1}, SEND, ("write",), "send", False, RFC_9),
-        (None, {}, None, None, None, True, []),
-        (DRAFT, {}, sctp.write(7, 0, b"x"), (), None, False, DRAFT_8),
-    ],
-)
-def test_rfc6581_9_negotiated(
-    dialect: Dialect | None,
-    flags: dict[str, int],
-    first: bytes | None,
-    agreed: tuple[str, ...] | None,
-    rtr: str | None,
-    kept: bool | None,
-    broken: list[str],
-) -> None:
-    """The result of Enhanced Initiate and Accept, and of the active side's first DDP segment.
-
-    With the draft before RFC 6581 (its section 8), control flags have its meaning. Then the
-    Initiator's own IRD and peer-to-peer are unknown.
-    """
-    talk = Talk()
-    asked = flags if dialect is None else {"a": 1, "b": 1, "c": 1}
-    talk.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 8, **asked))
-    talk.control(1, sctp.ENHANCED_ACCEPT, sctp.enhanced(6, 4, **flags))
-    talk.send(1)
-    if first is not None:
-        talk.segment(0, first)
-    talk.end_session()
-    events = events_of(whole(talk), associations=new_associations(dialect=dialect))
+@pytest.mark.parametrize("dialect", [None, Dialect.DRAFT_PEER_CONNECT_01])
+def test_dialect_of_enhanced_messages(dialect: Dialect | None) -> None:
+    """With the draft before RFC 6581, control flags have its meaning."""
+    events = events_of(
+        whole(talk_of(">EI <EA >T <T")), associations=new_associations(dialect=dialect)
+    )
     dialects = [each.dialect for each in of(SessionControlSeen, events)]
     assert dialects == [dialect or "rfc5043"] * 2 + ["rfc5043"] * 2
-    (end,) = ends(events)
-    came = end.negotiated
-    assert came is not None
-    assert (end.dialect, end.errors) == ("rfc5043", 0)
-    assert (came.ird, came.ord) == ((4 if dialect is None else None, 6), (6, 4))
-    assert came.peer_to_peer is (bool(flags) if dialect is None else None)
-    assert (came.rtr_agreed, came.rtr, came.kept) == (agreed, rtr, kept)
-    assert clauses(came.broken) == broken
-    assert not any(word in text for text in came.broken for word in ("FPDU", "Request", "Reply"))
-
-
-def test_rfc6581_9_nothing_negotiated() -> None:
-    """Nothing is negotiated without enhanced data, or with a rejection."""
-    for words in (ACCEPTED, ">EI <ER"):
-        assert {each.negotiated for each in ends(run(talk_of(words)))} == {None}
+    assert {each.dialect for each in ends(events)} == {"rfc5043"}
 
 
 def test_rules_above_are_checked_too() -> None:

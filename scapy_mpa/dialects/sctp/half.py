@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import HalfSummary
-from scapy_mpa.stream.startup.negotiation import LONGEST_RTR
-from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.sctp_session import HalfState
-from scapy_mpa.wire.startup import StartupFrame
 
 _HALF_LAP: Final = 1 << 15
 _MASK: Final = 0xFFFF
@@ -42,10 +39,6 @@ class SessionHalf:
     """The first message of the direction, if it may come first."""
     last: Turn | None = None
     """The last chunk."""
-    startup: StartupFrame | None = None
-    """The startup frame equivalent to its first message, if that is an enhanced one."""
-    first_segment: tuple[bytes, int] | None = None
-    """The head of its first DDP segment, and the number of octets of the whole segment."""
     reported: set[object] = field(default_factory=set)
     """States and clauses whose violations need not be reported again."""
     segments: int = 0
@@ -64,21 +57,6 @@ class SessionHalf:
         """Return the serial number of a chunk: the one closest to the expected number."""
         near = ddp_ssn if self.expected is None else self.expected
         return near + ((ddp_ssn - near + _HALF_LAP) & _MASK) - _HALF_LAP
-
-    def note_control(self, serial: int, control: SessionControl) -> None:
-        """Note the first message of the direction, if it has enhanced data."""
-        if self.begun and serial == 0 and control.enhanced and self.startup is None:
-            self.startup = control.startup
-
-    def note_segment(self, serial: int, ulpdu: bytes, ulpdu_length: int) -> None:
-        """Note the first DDP segment.
-
-        :param ulpdu: the captured octets.
-        """
-        if self.begun and serial == 1 and self.first_segment is None:
-            head = ulpdu[:LONGEST_RTR]
-            if len(head) == min(ulpdu_length, LONGEST_RTR):
-                self.first_segment = head, ulpdu_length
 
     @property
     def first_code(self) -> int | None:

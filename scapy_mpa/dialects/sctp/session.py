@@ -16,14 +16,11 @@ from scapy_mpa.stream.events import (
     Ending,
     ErrorFound,
     Event,
-    Negotiated,
     SctpConnectionId,
     SessionControlSeen,
 )
-from scapy_mpa.stream.startup.negotiation import negotiated
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
-from scapy_mpa.wire.negotiation import SCTP_WORDS, negotiate
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SESSION_CONTROL_LENGTH, SessionControl
 from scapy_mpa.wire.sctp_rules import control_violations, data_violations
@@ -38,7 +35,6 @@ from scapy_mpa.wire.sctp_session import (
     role_of,
     unfinished_violation,
 )
-from scapy_mpa.wire.startup import StartupKind
 
 _MASK: Final = 0xFFFF
 
@@ -107,7 +103,6 @@ class Session:
             half.out_of_order += ahead > 0
             half.farthest_ahead = max(half.farthest_ahead, ahead)
             length = chunk.length - DDP_SSN_LENGTH
-            half.note_segment(serial, octets[DDP_SSN_LENGTH:], length)
             self._emit(
                 DDPSegmentRecovered(
                     *(*place, serial, half.begun, length, octets, unordered),
@@ -115,7 +110,6 @@ class Session:
                 )
             )
         else:
-            half.note_control(serial, control)
             dialect = session_dialect(control.function_code, self._dialect)
             length = chunk.length - SESSION_CONTROL_LENGTH
             self._emit(
@@ -214,11 +208,10 @@ class Session:
             ending = "closed"
         elif terminated:
             ending = "half closed"
-        initiator, responder, result = None, None, None
+        initiator, responder = None, None
         if self._active is not None:
             endpoints = self.identity.endpoints
             initiator, responder = endpoints[self._active], endpoints[1 - self._active]
-            result = self._negotiated(*self._sides(self._active))
         self._emit(
             ConnectionEnded(
                 connection=self.identity,
@@ -234,31 +227,8 @@ class Session:
                 halves=(halves[0].summary(), halves[1].summary()),
                 errors=self._errors,
                 ending=ending,
-                negotiated=result,
             )
         )
-
-    def _negotiated(self, active: SessionHalf, passive: SessionHalf) -> Negotiated | None:
-        """Return the result of the enhanced messages, None if nothing was negotiated.
-
-        Enhanced Initiate and Accept are equivalent to a Request and an accepting Reply (RFC 6581
-        7).  If an RTR indication is agreed on, it is the first DDP segment of the active side.  The
-        passive side need not wait for it: a DDP segment differs from session control.
-        """
-        request, reply = active.startup, passive.startup
-        if request is None or reply is None:
-            return None
-        if request.kind is not StartupKind.REQUEST or reply.kind is not StartupKind.REPLY:
-            return None
-        agreed = negotiate(request, reply, self._dialect, SCTP_WORDS)
-        return None if agreed is None else negotiated(agreed, active.first_segment)
-
-    def _sides(self, direction: int) -> tuple[SessionHalf, SessionHalf]:
-        """Return the active and the passive half.
-
-        :param direction: the direction of the active side.
-        """
-        return self.halves[direction], self.halves[1 - direction]
 
     def _compare(self, *, may_be_unfinished: bool) -> None:
         """Report the errors that only both directions together show.
@@ -268,7 +238,7 @@ class Session:
         direction = self._active
         if direction is None:
             return
-        active, passive = self._sides(direction)
+        active, passive = self.halves[direction], self.halves[1 - direction]
         if active.first is not None and passive.first is not None:
             what = answer_violation(active.first.code, passive.first.code)
             self._report_order(1 - direction, passive.first, what)
