@@ -50,8 +50,6 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         # A startup frame may follow where an FPDU must begin.
         or startup.state is StartupState.REJECTED
         or (startup.state is StartupState.REQUESTED and None in (first.framing, second.framing))
-        # The next FPDU may be the RTR indication, which recovery checks.
-        or (startup.negotiating is not None and startup.negotiating.holds_back())
     ):
         return None
     silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None

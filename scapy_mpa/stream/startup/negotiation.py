@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Final
 
 from scapy_mpa.stream.events import FPDURecovered, Negotiated
-from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.startup.steps import Step
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
@@ -35,7 +34,6 @@ class Negotiating:
         "_agreed",
         "_broken",
         "_first",
-        "_held_back",
         "_is_decided",
         "_reply",
         "_request",
@@ -56,7 +54,6 @@ class Negotiating:
         """Rules that were broken after the startup frames."""
         self._is_decided = False
         """Whether the Initiator's first FPDU is known, or can never become known."""
-        self._held_back = 0
 
     def take_startup(self, startup: StartupFrame, role: Step, dialect: Dialect | None) -> None:
         """Take a startup frame.
@@ -81,15 +78,6 @@ class Negotiating:
     def is_open(self) -> bool:
         """Whether the RTR indication that was agreed on may still come."""
         return self._agreed is not None and self._agreed.rtr is not None and not self._is_decided
-
-    def holds_back(self) -> bool:
-        """Return whether the connection must stay in recovery: the next FPDU may be the
-        RTR indication."""
-        if not self.is_open:
-            return False
-        self._held_back += 1
-        # An RTR indication that comes still later is found if it fills a hole.
-        return self._held_back <= LATE_SEGMENTS
 
     def take_breach(self, text: str) -> None:
         """Note a rule that was broken, if an RTR indication was agreed on.
