@@ -328,7 +328,7 @@ def test_atomic_response_whose_request_may_not_have_been_found() -> None:
 
 @pytest.mark.parametrize(
     ("msn", "expected"),
-    [(10, []), (77, ["MSN 77 on queue 0, where 10", "MSN 11 on queue 0, where 77"])],
+    [(10, []), (77, ["MSN 77 on queue 0, where 10", "MSN 11 on queue 0, where 78"])],
 )
 def test_any_msn_may_come_after_a_hole(msn: int, expected: list[str]) -> None:
     """The missing octets may hold messages.  MSNs after them are checked again."""

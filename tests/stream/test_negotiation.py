@@ -125,6 +125,8 @@ CHANGED = [
 OTHER_RULES = {
     "rfc6581/9.1/reply-ird-below-ord",  # No rule forbids it.
     "rfc6581/9.1/ird-exceeded",  # --check counts Requests.
+    "rfc6581/9.1/enhanced-accept-ord-above-ird",  # Over SCTP, --check compares them.
+    "rfc6581/9.2/enhanced-accept-no-matching-rtr",
     "draft-ietf-storm-mpa-peer-connect-01/8/request-d-set",  # D is reserved.
     "draft-ietf-storm-mpa-peer-connect-01/8/reply-d-set",
     "rfc6581/7/enhanced-accept-answers-initiate",  # Nothing is negotiated.

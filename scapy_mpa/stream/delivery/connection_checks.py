@@ -229,7 +229,7 @@ class ConnectionChecks:
             half.has_terminated = False
         if header.tagged:
             return
-        found = half.order.take(header, segment.length)
+        found = half.order.take(header)
         if found is not None:
             self._report(segment.origin, found)
         if opcode == Opcode.TERMINATE:
@@ -245,16 +245,15 @@ class ConnectionChecks:
     def _note_atomic(self, segment: DDPSegment) -> None:
         """Note an Atomic Request or an Atomic Response when it is recovered."""
         opcode, direction, octets = segment.opcode, segment.origin[1], segment.rdmap_header
-        if opcode == Opcode.ATOMIC_REQUEST:
-            outstanding = self.halves[direction].outstanding
-            if octets:
-                outstanding.add_atomic_request(parse_atomic_request(octets).request_identifier)
-            else:
-                # Its sender or the snap length has cut it: its identifier is unknown.
-                outstanding.forget()
+        if opcode == Opcode.ATOMIC_REQUEST and octets:
+            identifier = parse_atomic_request(octets).request_identifier
+            self.halves[direction].outstanding.add_atomic(identifier, 1, segment.origin)
+        elif opcode == Opcode.ATOMIC_REQUEST:
+            # Its sender or the snap length has cut it: its identifier is unknown.
+            self.halves[direction].outstanding.forget()
         elif opcode == Opcode.ATOMIC_RESPONSE and octets:
             identifier = parse_atomic_response(octets).original_request_identifier
-            self.halves[1 - direction].outstanding.add_atomic_response(segment, identifier)
+            self.halves[1 - direction].outstanding.add_atomic(identifier, -1, segment.origin)
 
 
 _MPA_CODES: Final[dict[TerminateCode, ErrorCode]] = {

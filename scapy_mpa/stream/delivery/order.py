@@ -12,10 +12,8 @@ from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES
 from scapy_mpa.wire.rules import MSN_RANGE, Violation
 
-_Due: TypeAlias = tuple[int | None, int | None, int | None]
-"""The message that is due on a queue.  Its MSN, None if any MSN may come next; octets of the
-segments taken so far, None before the first one; octets of the whole message, None before its Last
-segment."""
+_Due: TypeAlias = tuple[int | None, bool]
+"""The MSN that is due on a queue, None if any may come next; and whether its message has begun."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,28 +33,22 @@ class QueueOrder:
         self._first = None
         self._due.clear()
 
-    def take(self, header: DDPHeader, length: int) -> Violation | None:
-        """Take an Untagged segment; return the violation if its MSN is not due.
-
-        :param length: octets after its header.
-        """
-        qn, msn, mo = header.qn, header.msn, header.mo
-        if qn not in UNTAGGED_QUEUES or msn is None or mo is None:
+    def take(self, header: DDPHeader) -> Violation | None:
+        """Take an Untagged segment; return the violation if its MSN is not due."""
+        qn, msn = header.qn, header.msn
+        if qn not in UNTAGGED_QUEUES or msn is None:
             return None
-        due, octets, end = self._due.get(qn, (self._first, None, None))
-        if due is not None and msn != due:
-            # The next message may begin even if this one never got its Last segment.
-            if octets is None or msn != sequence_number(due + 1):
-                # The next segment shows which of the two MSNs was meant.
-                self._due[qn] = None, None, None
-                return Violation(
-                    f"MSN {msn} on queue {qn}, where {due} is due", "RFC 5041 4.3", MSN_RANGE
-                )
-            octets = end = None
-        octets = (octets or 0) + length
-        if header.last:
-            end = mo + length
-        if end is not None and octets >= end:
-            msn, octets, end = sequence_number(msn + 1), None, None
-        self._due[qn] = msn, octets, end
+        known = self._due.get(qn)
+        due, has_begun = known or (self._first, False)
+        if known and due is not None and not header.last and msn == sequence_number(due - 1):
+            # Offsets should increase, but need not (RFC 5041 5.3): its Last segment came before.
+            return None
+        # The next message may begin even if this one never got its Last segment.
+        if due is not None and msn != due and not (has_begun and msn == sequence_number(due + 1)):
+            # The next segment shows which of the two MSNs was meant.
+            self._due[qn] = None, False
+            return Violation(
+                f"MSN {msn} on queue {qn}, where {due} is due", "RFC 5041 4.3", MSN_RANGE
+            )
+        self._due[qn] = (sequence_number(msn + 1), False) if header.last else (msn, True)
         return None

@@ -8,7 +8,6 @@ wrong order, or lack one of them.  So only the end of the capture proves an erro
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -50,38 +49,27 @@ class Outstanding:
     _excess: tuple[_Excess, ...] = ()
     """RDMA Read Requests that seem too many.  They may be allowed: a capture may have a Response
     after a Request whose sender had already received that Response."""
-    _identifiers: Counter[int] = field(default_factory=Counter)
-    """Request Identifiers of the outstanding Atomic Requests."""
-    _unmatched: dict[int, Origin] = field(default_factory=dict)
-    """By identifier, the Atomic Responses of the peer without a Request so far."""
+    _atomics: dict[int, tuple[int, Origin]] = field(default_factory=dict)
+    """By Request Identifier, the Atomic Requests less the Responses of the peer, if they differ;
+    and the origin of the last of them."""
 
     def __len__(self) -> int:
         """How many Requests and Responses are kept."""
-        return len(self._identifiers) + len(self._unmatched) + len(self._excess)
+        return len(self._atomics) + len(self._excess)
 
     def forget(self) -> None:
         """Forget all: from now on, Atomic Responses may answer unknown Requests."""
         self.is_known = False
-        self._identifiers.clear()
-        self._unmatched.clear()
+        self._atomics.clear()
         self._excess = ()
 
-    def add_atomic_request(self, identifier: int) -> None:
-        """Take an Atomic Request, by its Request Identifier."""
-        # A capture may have Request and Response in the wrong order.
-        if self._unmatched.pop(identifier, None) is not None:
-            return
-        if len(self._identifiers) >= OUTSTANDING_REQUESTS:
+    def add_atomic(self, identifier: int, change: int, origin: Origin) -> None:
+        """Take an Atomic Request (1) or Response (-1).  A capture may have them in any order."""
+        count = self._atomics.pop(identifier, (0, origin))[0] + change
+        if count:
+            self._atomics[identifier] = count, origin
+        if len(self._atomics) > OUTSTANDING_REQUESTS:
             self.forget()
-        self._identifiers[identifier] += 1
-
-    def add_atomic_response(self, segment: DDPSegment, identifier: int) -> None:
-        """Take an Atomic Response, by its Original Request Identifier."""
-        known = self._identifiers.pop(identifier, 0)
-        if known > 1:
-            self._identifiers[identifier] = known - 1
-        elif not known and len(self._unmatched) < OUTSTANDING_REQUESTS:
-            self._unmatched[identifier] = segment.origin
 
     def add_read_request(self, segment: DDPSegment, limit: int | None) -> None:
         """Take an RDMA Read Request.
@@ -108,9 +96,10 @@ class Outstanding:
 
         They are errors only if nothing is missing from the capture.
         """
-        for identifier, origin in self._unmatched.items():
-            text = f"no Atomic Request has the identifier {identifier}"
-            yield origin, Violation(text, "RFC 7306 5.2.2")
+        for identifier, (count, origin) in self._atomics.items():
+            if count < 0:
+                text = f"no Atomic Request has the identifier {identifier}"
+                yield origin, Violation(text, "RFC 7306 5.2.2")
 
     def too_many_reads(self) -> Iterator[tuple[Origin, Violation]]:
         """Yield the first RDMA Read Request that is too many, if any and if nothing is missing."""
