@@ -15,7 +15,7 @@ from typing import Final
 
 from scapy_mpa.stream.delivery.held import HELD_BY_EACH, HELD_BY_PIECE
 from scapy_mpa.stream.delivery.request import Request, request_of
-from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
+from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
 from scapy_mpa.stream.events import MessageRecovered, Part
 
 LISTED_STRETCHES: Final = 64
@@ -67,13 +67,6 @@ class DDPMessage:
     def held(self) -> int:
         """Octets of memory taken, roughly."""
         return HELD_BY_EACH + (len(self._stretches) + len(self._parts)) * HELD_BY_PIECE
-
-    @property
-    def lacks_header(self) -> bool:
-        """True if it is only an RDMAP header, and octets of that header are missing."""
-        first = self.first
-        has_header = first.opcode in WITH_HEADER and not first.header.tagged
-        return has_header and (first.cut_off > 0 or not first.is_message)
 
     def add(self, segment: DDPSegment) -> None:
         """Add the next segment.  Octets that do not ascend count as repeated ones."""

@@ -14,7 +14,6 @@ from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.request import (
     OUTSTANDING_REQUESTS,
-    REQUESTS,
     Request,
     request_of,
 )
@@ -125,11 +124,10 @@ class UntaggedMessages:
 
         Some Responders accept Requests on a wrong queue.
         """
-        if message.first.opcode not in REQUESTS:
-            return
-        request, header = request_of(message.first), message.first.header
-        if request is None and message.lacks_header and header.qn == QueueNumber.READ_REQUEST:
-            # It is unknown what it asks for.
+        header = message.first.header
+        request = request_of(message.first)
+        if request is None and header.qn == QueueNumber.READ_REQUEST:
+            # It is no whole Request, so it is unknown what it asks for.
             request = Request(header.msn or 0)
         if request is not None:
             self._requests.add(request)
