@@ -122,7 +122,6 @@ SETUP = [init_of_other(side, OTHER_TAGS[1 - side], side * OTHER_TAGS[1]) for sid
 NEXT = [*SETUP, *frames_of(session(tsns=(5000, 5000)).units, OTHER_TAGS)]
 """Another association between the same endpoints."""
 ABORT, SACK = sctp.chunk(sctp.ABORT, 0, b""), sctp.chunk(sctp.SACK, 0, bytes(12))
-T_ABORT = sctp.chunk(sctp.ABORT, 1, b"")
 STRAY = sctp.data(77777, 16, sctp.segment(5, sctp.send(5, b"old")))
 PART = sctp.U | sctp.B
 NO_DDP = sctp.segment(7, b"\x43\x4f" + bytes(20))
@@ -160,7 +159,6 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
     ),
     "setup after the first DATA": ([CHUNKS[0], *OPENING, *CHUNKS[1:]], "closed 1/1"),
     "ABORT": ([*ALL[:8], sent(1, ABORT)], "reset 1/1"),
-    "ABORT with T set": ([*ALL[:8], sent(1, T_ABORT, tag=sctp.TAGS[0])], "reset 1/1"),
     "a late copy": ([*ALL, CHUNKS[2]], "closed 1/1, 1 copies"),
     "two sessions": (whole(session(streams=2)), "closed 1/1, closed 1/1"),
     # Packets of another association.

@@ -50,12 +50,6 @@ _MOST_PROBLEMS: Final = 16
 """Errors that wait for a session, at most.  Also PPIDs of other protocols that are reported, at
 most: each is reported once."""
 
-_T_FLAG: Final = 0x01
-"""A flag of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the
-Verification Tag (RFC 4960 8.5.1)."""
-
-_OUT_OF_THE_BLUE: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN_COMPLETE})
-
 _ENDINGS: Final[dict[int, Ending]] = {
     ChunkType.ABORT: "reset",
     ChunkType.SHUTDOWN_ACK: "closed",
@@ -127,15 +121,10 @@ class Association:
         direction = 0 if packet.flow == self.flow else 1
         own, peer = self.sides[direction].tag, self.sides[1 - direction].tag
         may_be_new = self.ending is None
-        tag, kind = packet.verification_tag, -1
-        if packet.chunks:
-            first = packet.chunks[0]
-            kind = first.type
-            if kind == ChunkType.INIT:
-                # An INIT has Verification Tag 0, and announces the tag of the other direction.
-                own, tag = peer, int.from_bytes(first.value[:TAG_LENGTH], "big")
-            elif kind in _OUT_OF_THE_BLUE and first.flags & _T_FLAG and tag == peer:
-                return direction
+        tag = packet.verification_tag
+        if packet.chunks and packet.chunks[0].type == ChunkType.INIT:
+            # An INIT has Verification Tag 0, and announces the tag of the other direction.
+            own, tag = peer, int.from_bytes(packet.chunks[0].value[:TAG_LENGTH], "big")
         return direction if tag == own or (own is None and may_be_new) else None
 
     # -- in --------------------------------------------------------------------------------------

@@ -18,9 +18,6 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType
 
-_BATCH: Final = 512
-"""Events that are handed out at a time when all associations end."""
-
 _BEGINNINGS: Final = frozenset({ChunkType.INIT, ChunkType.INIT_ACK})
 _OPENING: Final = _BEGINNINGS | {ChunkType.DATA}
 """Chunks with which an unknown association may begin in the capture.  Others carry no data."""
@@ -108,14 +105,12 @@ class Associations:
         return association is not None and association.carries_ddp
 
     def ends(self) -> Iterator[list[Event]]:
-        """Yield the events of the end of the capture, some hundred at a time."""
+        """Yield the events of the end of the capture, association by association."""
         for association in sorted(self._live, key=lambda each: each.last_frame):
             is_over = association.ending is not None
             reason: GapReason = "connection ended" if is_over else "capture ended"
             self._end(association, "capture ended", reason)
-            if len(self._events) >= _BATCH:
-                yield self._taken()
-        yield self._taken()
+            yield self._taken()
 
     def _note(self, association: Association, time_ns: int) -> None:
         """Note the time of a packet, and the end of its association."""
