@@ -82,7 +82,7 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     "--truth",
     metavar="FILE",
     type=click.Path(allow_dash=True),
-    help="Write the records that a perfect dissector reports, one JSON object a line, as "
+    help="Write the records that a perfect dissector reports of MPA, one JSON object a line, as "
     "`dissect --json` does; see docs/records.md.  They leave out all that depends on when impaired "
     "octets are found; docs/crafting.md describes the records where octets are missing.",
 )

@@ -58,10 +58,11 @@ class Crafting(NamedTuple):
         try:
             self._refuse(output, truth)
             capture = self._capture(1 if _is_pcapng(output) else MICROSECOND)
+            records = () if truth is None else capture.truth(messages=messages, payload=payload)
             self._write(capture, output)
             if truth is not None:
                 with target_file(truth) as file:
-                    for record in capture.truth(messages=messages, payload=payload):
+                    for record in records:
                         file.write(text_of([json_of(record)]))
         except (LocalProtocolError, OutputError) as error:
             complain(str(error))

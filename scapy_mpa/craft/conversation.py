@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, SupportsBytes, TypeVar
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write import write_frames
-from scapy_mpa.craft.captured import Captured, captured_items, captured_streams, first_followed
+from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
 from scapy_mpa.craft.enhanced import enhanced_fields
 from scapy_mpa.craft.given import LATEST, as_octets, nanoseconds, number, pair
@@ -351,11 +351,11 @@ class Conversation:
         return _ISNS[0] if first is None else first, _ISNS[1] if second is None else second
 
     def segments(self) -> list[Segment]:
-        """Return the TCP segments or SCTP packets, in order and without loss.
+        """Return the TCP segments, in order and without loss.
 
         :raises LocalProtocolError: an item cannot be expressed on the wire.
         """
-        return [*self._sent()[0]]
+        return segments_of(self.layout(), self.isns, self.options)
 
     def frames(self, segments: Sequence[Segment] | None = None) -> list[Frame]:
         """Return the Ethernet frames of segments, with valid checksums.
@@ -431,7 +431,8 @@ class Conversation:
             ...
         :param begin_ns: time of the first frame of the capture; None: that of the first segment.
         """
-        own, sent = self._sent()
+        placed = self.layout()
+        own = segments_of(placed, self.isns, self.options)
         given = own if segments is None else segments
         if not given:
             return []
@@ -445,18 +446,11 @@ class Conversation:
             *(self.options, ends, self.isns, connection, given, numbers, clock),
             *(is_exact, messages, payload),
         )
-        return self._truth_of(sent, setting)
+        return truth_of(placed, setting)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
         """Return for each item whether ``segments`` hold all of it, and in which frames."""
         return captured_items(self.layout(), captured_streams(segments, self.isns))
-
-    def appears(self, segments: Sequence[Segment]) -> int:
-        """Return the place, from 0, of the segment with which a dissector finds the connection.
-
-        If it does not find it, that is the number of segments.
-        """
-        return first_followed(segments)
 
     # -- changed conversations --------------------------------------------------------------------
 
@@ -607,15 +601,6 @@ class Conversation:
             )
             for side in (INITIATOR, RESPONDER)
         )
-
-    def _sent(self) -> tuple[Sequence[Segment], list[Any]]:
-        """Return the segments, and the items in their places."""
-        placed = self.layout()
-        return segments_of(placed, self.isns, self.options), placed
-
-    def _truth_of(self, sent: list[Any], setting: Setting) -> list[Record]:
-        """Return the records for items in their places."""
-        return truth_of(sent, setting)
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         """Return the octets of a frame as sent, without a cut."""

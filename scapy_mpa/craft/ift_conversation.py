@@ -13,8 +13,6 @@ from typing import Any
 from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint
 from scapy_mpa.craft.given import as_octets, number, pair
-from scapy_mpa.craft.ift_truth import ift_truth_of
-from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES
 from scapy_mpa.craft.script import (
     FPDUItem,
@@ -24,7 +22,6 @@ from scapy_mpa.craft.script import (
     Message,
 )
 from scapy_mpa.craft.side import Side
-from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -185,5 +182,9 @@ class IFTConversation(Conversation):
             self.refuse("there is no RDMAP in DDP mode: send frame()")
         super().add(message, [FrameItem(each.side, each.ulpdu, each.message) for each in items])
 
-    def _truth_of(self, sent: list[Placed], setting: Setting) -> list[Record]:
-        return ift_truth_of(sent, setting)
+    def truth(self, *arguments: Any, **options: Any) -> list[Record]:
+        """Raise an error: only conversations over MPA have a truth.
+
+        :raises LocalProtocolError: always.
+        """
+        raise LocalProtocolError("there is no truth of iWARP Framing for TCP, only of MPA")

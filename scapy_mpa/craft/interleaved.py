@@ -11,6 +11,7 @@ from operator import itemgetter
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
+from scapy_mpa.craft.captured import first_followed
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.records.record import Record
@@ -122,8 +123,8 @@ class Interleaved:
 
 def _appears(part: tuple[Conversation, Sequence[Segment]]) -> float:
     """Return the time at which a dissector finds a connection; numbers are given in this order."""
-    conversation, segments = part
-    place = conversation.appears(segments)
+    _, segments = part
+    place = first_followed(segments)
     return segments[place].time_ns if place < len(segments) else inf
 
 

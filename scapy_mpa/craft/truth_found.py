@@ -9,16 +9,9 @@ from typing import NamedTuple
 from scapy_mpa.craft.captured import captured_items, captured_streams
 from scapy_mpa.craft.layout import Placed, startup_frame
 from scapy_mpa.craft.options import INITIATOR, Options
-from scapy_mpa.craft.script import (
-    FPDUItem,
-    FrameItem,
-    IndicationItem,
-    OctetsItem,
-    StartupItem,
-)
+from scapy_mpa.craft.script import FPDUItem, OctetsItem, StartupItem
 from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.stream.events.carrier import LocatedBy
-from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.rdmap import plausible
 from scapy_mpa.wire.startup import KIND_OF_KEY, StartupKind
@@ -33,7 +26,7 @@ class Found(NamedTuple):
     place: int
     """Number of the segment with which it is found: never before both startup frames."""
     located_by: LocatedBy = "start"
-    """How an FPDU or a frame is located."""
+    """How an FPDU is located."""
 
     @property
     def side(self) -> int:
@@ -55,15 +48,14 @@ def found_in(placed: Iterable[Placed], setting: Setting) -> tuple[list[Found], S
     for each in right:
         item = each.placed.item
         place = max(*each.frames, full_at)
-        if isinstance(item, FPDUItem | FrameItem):
+        if isinstance(item, FPDUItem):
             found.append(Found(each.placed, each.frames, place, located_by[item.side]))
             located_by[item.side] = "length"
             continue
         found.append(Found(each.placed, each.frames, place))
-        if isinstance(item, StartupItem | IndicationItem):
+        if isinstance(item, StartupItem):
             located_by[item.side] = "start"
-        if isinstance(item, IndicationItem) or getattr(item, "kind", None) is StartupKind.REPLY:
-            full_at = place
+            full_at = place if item.kind is StartupKind.REPLY else full_at
     is_exact = setting.is_exact and len(right) == len(pieces)
     return found, setting._replace(is_exact=is_exact)
 
@@ -75,10 +67,6 @@ def _conforms(placed: Placed, options: Options) -> bool:
         # Without a CRC, only a plausible header is evidence for an FPDU.
         is_evident = options.has_crcs or plausible(item.ulpdu, len(item.ulpdu))
         return item.overrides is None and not (placed.phase or 0) & 3 and is_evident
-    if isinstance(item, FrameItem):
-        return item.overrides is None and ddp_header_of(item.ulpdu) is not None
-    if isinstance(item, IndicationItem):
-        return not item.indication.problems()
     if isinstance(item, StartupItem):
         startup = startup_frame(item, options)
         return (

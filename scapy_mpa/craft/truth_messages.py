@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.craft.layout import layout_of
-from scapy_mpa.craft.script import FPDUItem, Message, SegmentItem
+from scapy_mpa.craft.script import FPDUItem, Message
 from scapy_mpa.craft.truth_found import Found
 from scapy_mpa.craft.truth_setting import Setting, event_head
 from scapy_mpa.records.record import Record
@@ -25,7 +25,7 @@ _REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
 
 
 def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Record], list[Record]]:
-    """Return the records of messages by their last FPDU or frame, and those of Responses that never
+    """Return the records of messages by their last FPDU, and those of Responses that never
     came.
 
     There are none if they are not wanted, or if any FPDU carries anything but the segment that a
@@ -39,7 +39,7 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
     parts: dict[int, list[Part]] = {}
     for each in found:
         item = each.placed.item
-        if not isinstance(item, SegmentItem):
+        if not isinstance(item, FPDUItem):
             continue
         message = item.message
         own = bytearray() if message is None else octets.setdefault(message.number, bytearray())
@@ -58,7 +58,7 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
     return delivered, [record for _, record in sides]
 
 
-def _carries(item: SegmentItem, message: Message, before: int) -> bool:
+def _carries(item: FPDUItem, message: Message, before: int) -> bool:
     """Return whether an FPDU carries a segment of its message.
 
     :param before: octets of the message in the segments before it.
@@ -99,14 +99,12 @@ def _message_of(message: Message, octets: bytes) -> MessageRecovered:
     )
 
 
-def _part(item: SegmentItem, found: Found, before: int, setting: Setting) -> Part:
+def _part(item: FPDUItem, found: Found, before: int, setting: Setting) -> Part:
     """Return the part of its message that an FPDU carries.
 
     :param before: octets of the message in the segments before it.
     """
-    start = found.placed.start
-    if isinstance(item, FPDUItem):
-        start += layout_of(item, found.placed.phase, setting.options).header
+    start = found.placed.start + layout_of(item, found.placed.phase, setting.options).header
     to = item.message.to if item.message is not None else None
     seq = setting.number(found.side, start)
     return Part(seq, setting.frames(found.frames), (to or 0) + before, len(item.payload))

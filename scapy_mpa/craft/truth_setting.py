@@ -14,7 +14,7 @@ from scapy_mpa.stream.events import ConnectionId
 
 _WORD: Final = 0xFFFFFFFF
 _ANY: Final = ConnectionId(0, bytes(12))
-_ORDERED: Final = frozenset({"located_by", "out_of_order", "offset", "placed"})
+_ORDERED: Final = frozenset({"located_by", "out_of_order", "offset"})
 """The keys that depend on the order of segments, besides those of the time."""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Conversations of all kinds, for hypothesis."""
+"""Conversations, for hypothesis."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Endpoint, IFTConversation, SctpConversation, Side
+from scapy_mpa.craft import Conversation, Endpoint, Side
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
 WORDS = st.integers(0, 0xFFFFFFFF)
@@ -62,9 +62,9 @@ def speak(draw: st.DrawFn, side: Side) -> None:
         side.send()
 
 
-def talk(draw: st.DrawFn, conversation: Conversation, least: int = 0) -> None:
-    """Let both sides send something, at least ``least`` times."""
-    for side in draw(st.lists(st.sampled_from((0, 1)), min_size=least, max_size=8)):
+def talk(draw: st.DrawFn, conversation: Conversation) -> None:
+    """Let both sides send something."""
+    for side in draw(st.lists(st.sampled_from((0, 1)), max_size=8)):
         speak(draw, conversation.sides[side])
         if draw(st.integers(0, 9)) == 0:
             conversation.pause(0.25)
@@ -135,62 +135,4 @@ def conversations(
         # It is never answered.
         conversation.sides[side].read_request(draw(WORDS), draw(WORDS), draw(OFFSETS))
     finish(draw, conversation, ("close", "half", "reset", "terminate", "none"))
-    return conversation
-
-
-@st.composite
-def framed_conversations(draw: st.DrawFn, **fixed: Any) -> IFTConversation:
-    """A conversation of iWARP Framing for TCP in which everything is right.
-
-    :param fixed: options that are not to be drawn.
-    """
-    version = draw(st.sampled_from((4, 6)))
-    options: dict[str, Any] = {
-        **{name: draw(FLAGS) for name in ("hc", "pc", "ih", "ip", "sp")},
-        "sm": draw(st.booleans()),
-        "vtags": draw(st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF))),
-        "mss": draw(st.sampled_from((128, 536, 1448, 8948, 65000))),
-        "packing": draw(st.sampled_from(("aligned", "packed", "stream"))),
-        "ack_every": draw(st.sampled_from((0, 1, 2, 5))),
-    }
-    conversation = IFTConversation(
-        draw(endpoints(version, 1)), draw(endpoints(version, 2)), **{**options, **fixed}
-    )
-    if draw(st.booleans()):
-        # The ULP agrees on RDMA first.
-        conversation.initiator.octets(draw(STREAMING))
-        conversation.responder.octets(draw(STREAMING))
-    conversation.negotiate(first=draw(st.sampled_from((0, 1))))
-    talk(draw, conversation, least=1)
-    finish(draw, conversation, ("close", "none"))
-    return conversation
-
-
-@st.composite
-def sessions(draw: st.DrawFn) -> SctpConversation:
-    """A DDP Stream Session over SCTP in which everything is right."""
-    version = draw(st.sampled_from((4, 6)))
-    conversation = SctpConversation(
-        draw(endpoints(version, 1)),
-        draw(endpoints(version, 2)),
-        dialect=draw(
-            st.sampled_from(("rfc5043", "rfc6581", "draft-ietf-storm-mpa-peer-connect-01"))
-        ),
-        mss=draw(st.sampled_from((128, 536, 1448, 8948, 65000))),
-        mulpdu=draw(st.sampled_from((None, None, 70, 1000, 4000))),
-        packing=draw(st.sampled_from(("aligned", "packed", "stream"))),
-        vlan=draw(st.sampled_from((None, 7))),
-        ack_every=draw(st.sampled_from((1, 2, 5))),
-    )
-    private_data = draw(payloads(508)), draw(payloads(508))
-    if draw(st.integers(0, 5)) == 0:
-        conversation.startup(*private_data, rejected=True)
-        conversation.close(draw(st.sampled_from((0, 1))))
-        return conversation
-    rtr = None
-    if conversation.options.revision == 2:
-        rtr = draw(st.sampled_from((None, "send", "write", "read")))
-    conversation.startup(*private_data, rtr=rtr)
-    talk(draw, conversation)
-    finish(draw, conversation, ("close", "half", "reset", "none"))
     return conversation

@@ -26,7 +26,6 @@ from scapy_mpa.craft import (
     Overlap,
     Reordering,
     Resegmentation,
-    SctpConversation,
     Segment,
     SnapLength,
     StartupCut,
@@ -343,16 +342,14 @@ def by_connection(records: list[Any]) -> dict[int, list[Any]]:
     return found
 
 
-@pytest.mark.parametrize(("kind", "skipped"), [(Conversation, 2), (SctpConversation, 0)])
-def test_numbers_of_connections(kind: type[Conversation], skipped: int) -> None:
-    """Connections are numbered by what first shows them: a SYN or octets, or a session's
-    message."""
+def test_numbers_of_connections() -> None:
+    """Connections are numbered by what first shows them: a SYN or octets."""
     parts = []
     for number, pause in enumerate((0.5, 0)):
-        conversation = kind(Endpoint("10.0.0.1", 1024 + number), start_time=5 + number / 10)
+        conversation = Conversation(Endpoint("10.0.0.1", 1024 + number), start_time=5 + number / 10)
         conversation.pause(pause)
         conversation.initiator.send(b"x")
-        parts.append((conversation, conversation.segments()[skipped:]))
+        parts.append((conversation, conversation.segments()[2:]))
     merged = Interleaved(parts)
     true = {each["connection"]: each["src"] for each in merged.truth() if "opcode" in each}
     assert true == {0: "10.0.0.1:1025", 1: "10.0.0.1:1024"}

@@ -6,20 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
-    CaptureLoss,
     Conversation,
-    Duplication,
     FPDUItem,
-    IFTConversation,
-    Impairment,
-    IndicationItem,
     Reordering,
-    Resegmentation,
     StartupItem,
     impair,
 )
@@ -27,7 +20,7 @@ from scapy_mpa.craft.mutations import find
 from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.ddp import ddp_header_of
 from tests.craft.reading import Record, plain, printed
-from tests.craft.strategies import conversations, framed_conversations
+from tests.craft.strategies import conversations
 from tests.craft.test_impairments import mixes
 from tests.stream.crafted import of
 
@@ -141,44 +134,3 @@ def test_messages_of_an_fpdu_without_a_whole_ddp_header() -> None:
         if isinstance(each, FPDUItem) and ddp_header_of(each.ulpdu) is None
     )
     assert f"ULPDU of {len(short.ulpdu)} octets" in repr(short)
-
-
-DISORDER = (Duplication(0.3), Reordering(0.3, by_capture=True), Resegmentation(50))
-
-
-@pytest.mark.parametrize("side", [0, 1])
-def test_one_indication_without_the_other(side: int) -> None:
-    """One indication is missing: the other one is reported, but no frame."""
-    conversation = IFTConversation()
-    conversation.initiator.send(b"x")
-    segments = conversation.segments()
-    segments.remove(next(each for each in segments if each.side != side and each.octets))
-    found = without_end(plain(conversation.frames(segments)))
-    assert [each["src"] for each in found] == [str(conversation.endpoints[side])]
-
-
-@pytest.mark.parametrize("crcs", [True, False])
-@given(st.data(), st.sampled_from(DISORDER), st.integers(0, 1 << 20))
-def test_frames_after_holes(
-    crcs: bool, data: st.DataObject, impairment: Impairment, seed: int
-) -> None:
-    """With header CRCs every whole frame is found, and none that does not exist."""
-    conversation = data.draw(framed_conversations(hc=crcs))
-    segments = conversation.segments()
-    items = conversation.captured(segments)
-    begin = max(max(each.frames) for each in items if isinstance(each.placed.item, IndicationItem))
-    after = impair(segments[begin:], CaptureLoss(0.2), impairment, seed=seed)
-    segments = segments[:begin] + after
-    records = plain(conversation.frames(segments))
-    assert not of(records, "error")
-    truth = without_end(conversation.truth(segments, payload=True))
-    if crcs:
-        agrees(without_end(records), truth)
-    else:
-        for found in of(records, "ift_frame"):
-            assert any(wanted.items() <= found.items() for wanted in truth)
-
-
-def without_end(records: list[Record]) -> list[Record]:
-    """The indications and the frames."""
-    return of(records, "adaption_indication") + of(records, "ift_frame")

@@ -1,35 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Crafting DDP over SCTP: verbs, their packets, impairments, and the truth."""
+"""Crafting DDP over SCTP: verbs and their packets."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
-    CaptureLoss,
-    ChunkItem,
     ControlItem,
-    Duplication,
-    LateStart,
-    Loss,
-    Reordering,
     SctpConversation,
-    Segment,
-    SnapLength,
     conversation_of,
-    impair,
 )
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.capture.reading import shown
-from tests.craft.reading import known, plain
+from tests.craft.reading import plain
 from tests.truth import sctpstream as sctp
 
 SCTP = [name for name in PRESETS if name.startswith("sctp")]
@@ -89,84 +77,6 @@ def test_packing(packing: Any, least: int) -> None:
     assert max(map(len, packets(conversation))) <= 500
 
 
-@given(
-    st.sampled_from(SCTP),
-    st.integers(0, 2**32),
-    st.lists(
-        st.sampled_from(
-            [
-                Loss(0.2),
-                Loss(0.2, captured=True),
-                Reordering(0.3),
-                Reordering(0.3, by_capture=True),
-                Duplication(0.3),
-                CaptureLoss(0.2),
-                SnapLength(90, 34),
-            ]
-        ),
-        min_size=1,
-        max_size=3,
-        unique=True,
-    )
-    | st.just([LateStart(7)]),
-    st.booleans(),
-)
-def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -> None:
-    """The dissector finds the truth of an impaired capture, and besides only parts of messages."""
-    conversation = conversation_of(preset, seed=seed)
-    if wraps:
-        conversation = conversation.wrapping()
-    segments = impair(conversation.segments(), *impairments, seed=seed)
-    found = plain(conversation.frames(segments), conversation.options.dialect)
-    truth = conversation.truth(segments, messages=True, payload=True)
-    for record in truth:
-        assert any(record.items() <= each.items() for each in found), record
-    kinds = {"session_control", "ddp_segment", *(each["type"] for each in truth)}
-    if "connection" not in kinds:
-        kinds.discard("message")
-    if not any(isinstance(each, SnapLength) for each in impairments):
-        assert len(truth) == sum(each["type"] in kinds for each in found)
-    # Impairments are no errors.
-    assert not [each for each in found if each["type"] == "error"]
-
-
-def test_fates() -> None:
-    """A message in several packets is whole if all were captured, in any order."""
-    conversation = SctpConversation()
-    conversation.append(ChunkItem(0, 16, bytes(300), fragments=3))
-    *setup, one, two, three = (each for each in conversation.segments() if each.items)
-
-    def fate(*packets: Segment) -> tuple[bool, tuple[int, ...]]:
-        *_, last = conversation.captured(packets)
-        return last.is_whole, last.frames
-
-    assert fate(three, one, two, one) == (True, (2, 3, 1))
-    assert fate(one, two) == (False, (1, 2))
-    cut = replace(three, captured=len(three.octets) - 1)
-    assert fate(one, two, cut, three) == (False, (1, 2))
-    assert fate(*setup) == (False, ())
-
-
-def test_association_without_a_session() -> None:
-    conversation = SctpConversation()
-    conversation.close()
-    (record,) = conversation.truth()
-    assert (record["initiator"], record["dialect"], record["ended"]) == (None, "rfc5043", "closed")
-    assert known(plain(conversation.frames())) == [record]
-
-
-def test_truth_without_a_wrong_chunk() -> None:
-    """A wrong chunk has no record in the truth; the others have."""
-    conversation = SctpConversation()
-    conversation.startup()
-    conversation.append(ChunkItem(0, 99, b"wrong", has_ddp_ssn=False))
-    conversation.initiator.send(b"right")
-    truth = conversation.truth(messages=True)
-    kinds = ["session_control", "session_control", "ddp_segment"]
-    assert [each["type"] for each in truth] == kinds
-    assert not any("frame" in each for each in truth)
-
-
 def test_tshark_dissects_the_chunks(tmp_path: Path, tshark: str) -> None:
     """Wireshark shows the same TSNs, streams and PPIDs, good checksums, and the indication."""
     conversation = conversation_of("sctp-bundled", seed=3)
@@ -183,11 +93,11 @@ def test_tshark_dissects_the_chunks(tmp_path: Path, tshark: str) -> None:
         for tsn, stream, ppid in zip(*(each.split(",") for each in row[:3]), strict=True)
     ]
     ppids = {"session_control": 17, "ddp_segment": 16}
-    truth = [
+    found = [
         (each["tsn"], each["stream"], ppids[str(each["type"])])
-        for each in conversation.truth()
+        for each in plain(conversation.frames())
         if "tsn" in each
     ]
-    assert seen == truth
+    assert seen == found
     assert {row[3] for row in rows} == {"1"}
     assert [int(row[4], 0) for row in rows[:2]] == [1, 1]

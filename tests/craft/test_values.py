@@ -108,7 +108,8 @@ def try_all(act: Callable[[Any], Any], annotation: str) -> None:
             assert str(error).isprintable() and len(str(error)) < 1000
         else:
             made.frames()
-            made.truth(messages=True)
+            if not isinstance(made, IFTConversation | SctpConversation):
+                made.truth(messages=True)
 
 
 @pytest.mark.parametrize(

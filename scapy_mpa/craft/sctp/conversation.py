@@ -17,15 +17,10 @@ from scapy_mpa.craft.script import FPDUItem, StartupItem
 from scapy_mpa.craft.sctp.packets import (
     ITEMS,
     OVERHEAD,
-    SctpSegment,
-    Sent,
-    first_places,
     packets_of,
 )
 from scapy_mpa.craft.sctp.script import CARRIED, AssociateItem, ControlItem, chunk_of
-from scapy_mpa.craft.sctp.truth import sctp_truth_of
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -123,9 +118,13 @@ class SctpConversation(Conversation):
 
     # -- packets and layout -----------------------------------------------------------------------
 
-    def _sent(self) -> tuple[list[SctpSegment], list[Sent]]:
+    def segments(self) -> list[Segment]:
+        """Return the SCTP packets, in order and without loss.
+
+        :raises LocalProtocolError: an item cannot be expressed on the wire.
+        """
         ports = self.endpoints[0].port, self.endpoints[1].port
-        return packets_of(self.script, self.isns, ports, self.options)
+        return [*packets_of(self.script, self.isns, ports, self.options)]
 
     def layout(self) -> list[Placed]:
         """Return each item of the script with the octets of its DATA chunk after the DDP-SSN."""
@@ -155,8 +154,9 @@ class SctpConversation(Conversation):
     def wrapping(self) -> SctpConversation:
         """Return this conversation with TSNs that wrap (RFC 4960 1.6)."""
         counts = [0, 0]
-        for chunk in self._sent()[1]:
-            counts[chunk.item.side] += 1
+        for item in self.script:
+            if isinstance(item, CARRIED):
+                counts[item.side] += 1
         return self.moved(
             *(
                 replace(each, isn=-(count // 2) & 0xFFFFFFFF)
@@ -170,33 +170,24 @@ class SctpConversation(Conversation):
         return self._builders[INITIATOR].header_length - _TCP_HEADER
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
-        """Return for each item whether packets hold all of it, and in which frames."""
-        sent = self._sent()[0]
-        needed, found = first_places(sent, sent), first_places(sent, segments)
-        captured = []
-        for placed in self.layout():
-            frames = found.get(placed.number, [])
-            is_whole = bool(frames) and len(frames) == len(needed[placed.number])
-            captured.append(Captured(placed, is_whole, tuple(frames)))
-        return captured
-
-    def appears(self, segments: Sequence[Segment]) -> int:
-        """Return the place, from 0, of the packet with which a dissector finds the session.
-
-        It is the first packet that completes a message, however much of it was cut off.
-        """
-        whole = [replace(each, captured=None) for each in segments]
-        ends = [
-            max(each.frames)
-            for each in self.captured(whole)
-            if each.is_whole and isinstance(each.placed.item, CARRIED)
+        """Return for each item whether packets hold a part of it, and in which frames."""
+        frames: dict[int, list[int]] = {}
+        for place, packet in enumerate(segments, 1):
+            for index in getattr(packet, "items", ()):
+                frames.setdefault(index, []).append(place)
+        return [
+            Captured(placed, placed.number in frames, tuple(frames.get(placed.number, ())))
+            for placed in self.layout()
         ]
-        return min(ends, default=len(segments) + 1) - 1
+
+    def truth(self, *arguments: Any, **options: Any) -> list[Record]:
+        """Raise an error: only conversations over MPA have a truth.
+
+        :raises LocalProtocolError: always.
+        """
+        raise LocalProtocolError("there is no truth of DDP over SCTP, only of MPA")
 
     # -- inside ----------------------------------------------------------------------------------
-
-    def _truth_of(self, sent: list[Sent], setting: Setting) -> list[Record]:
-        return sctp_truth_of(sent, setting, self.captured(setting.segments))
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         builder = self._builders[segment.side]

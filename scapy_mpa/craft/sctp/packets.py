@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import CloseItem, FPDUItem, PauseItem, ResetItem
@@ -63,26 +63,10 @@ class SctpSegment(Segment):
     """The numbers of the items whose chunks it holds."""
 
 
-class Sent(NamedTuple):
-    """The user message of an item, in one DATA chunk or several, and its numbers."""
-
-    number: int
-    """The index of the item in the script."""
-    item: FPDUItem | ControlItem | ChunkItem
-    tsn: int
-    """TSN of its first chunk."""
-    ddp_ssn: int
-    user_data: bytes
-    place: int
-    """Number of the packet that completes it, from 1."""
-    places: tuple[int, ...]
-    """Numbers of all its packets."""
-
-
 def packets_of(
     script: Iterable[Any], tsns: tuple[int, int], ports: tuple[int, int], options: Options
-) -> tuple[list[SctpSegment], list[Sent]]:
-    """Return the packets that carry the items, and the user messages in them.
+) -> list[SctpSegment]:
+    """Return the packets that carry the items.
 
     :param tsns: Initial TSNs of Initiator and Responder.
     :param ports: ports of Initiator and Responder.
@@ -97,30 +81,7 @@ def packets_of(
                 f"item {number} of the script, {quoted(item, 200)}: {error}"
             ) from error
     sender.settle()
-    places: dict[int, list[int]] = {}
-    for place, packet in enumerate(sender.packets, 1):
-        for number in packet.items:
-            places.setdefault(number, []).append(place)
-    sent = [Sent(*each, places[each[0]][-1], tuple(places[each[0]])) for each in sender.sent]
-    return sender.packets, sent
-
-
-def first_places(sent: Iterable[SctpSegment], captured: Iterable[Segment]) -> dict[int, list[int]]:
-    """Return, by item, the places in the capture, from 1, of its packets.
-
-    They are in the order of sending.  Of several copies the first counts.  A packet that is missing
-    or was cut has no place.
-    """
-    first: dict[bytes, tuple[int, bool]] = {}
-    for place, packet in enumerate(captured, 1):
-        first.setdefault(packet.octets, (place, packet.captured is None))
-    places: dict[int, list[int]] = {}
-    for packet in sent:
-        place, is_whole = first.get(packet.octets, (0, False))
-        if is_whole:
-            for item in packet.items:
-                places.setdefault(item, []).append(place)
-    return places
+    return sender.packets
 
 
 class _Sender:
@@ -128,8 +89,6 @@ class _Sender:
 
     def __init__(self, tsns: tuple[int, int], ports: tuple[int, int], options: Options) -> None:
         self.packets: list[SctpSegment] = []
-        self.sent: list[tuple[int, FPDUItem | ControlItem | ChunkItem, int, int, bytes]] = []
-        """The number of each sent item, the item, its TSN, DDP-SSN and user data."""
         self._initial = tsns
         self._next = list(tsns)
         self._ports = ports
@@ -189,7 +148,6 @@ class _Sender:
         ddp_ssn = self._ssns[side] & _SSN if chunk.ddp_ssn is None else chunk.ddp_ssn
         self._ssns[side] += 1
         user_data = build_segment(ddp_ssn, chunk.body) if chunk.has_ddp_ssn else chunk.body
-        tsn = self._next[side]
         is_alone = isinstance(item, ControlItem) or not (chunk.tagged and chunk.checked)
         for octets in self._chunks(side, chunk, user_data):
             if is_alone or self._options.packing == "aligned":
@@ -197,7 +155,6 @@ class _Sender:
                 self._send_data(side, [octets], [number], chunk)
             else:
                 self._pack(side, octets, number)
-        self.sent.append((number, item, tsn, ddp_ssn, user_data))
 
     def _chunks(self, side: int, chunk: ChunkItem, user_data: bytes) -> list[bytes]:
         """Return the DATA chunks of a user message."""
