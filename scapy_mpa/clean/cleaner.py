@@ -11,6 +11,7 @@ from scapy_mpa.capture import Frame
 from scapy_mpa.capture.decapsulate import decapsulated
 from scapy_mpa.capture.followed import Followed
 from scapy_mpa.clean.core import cores_of
+from scapy_mpa.clean.opening import NEEDED
 from scapy_mpa.clean.order import Order
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.rewrite import Rewriter
@@ -118,7 +119,7 @@ class Cleaner:
             return self._drained()
         order = self._take(frame, whole, segment)
         written = self._drained()
-        if order is not None and order.has_begun:
+        if order is not None and order.rewriter.opening.written >= NEEDED:
             self._flows.to_straight_path(order.rewriter.identity.flow)
             order.come_to_rest()
         return written

@@ -26,7 +26,7 @@ from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
-from scapy_mpa.stream.segment import ACK, FIN, RST, SYN
+from scapy_mpa.stream.segment import FIN, RST, SYN
 from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
@@ -81,14 +81,6 @@ class Order:
     _serial: Iterator[int] = field(default_factory=count)
     blocked_from: int = NEVER
     """The number of the first frame whose slot must not be written yet."""
-    _request_at: int = NEVER
-    """The last Request is written in the slot of this number, or in a later one."""
-    _after_startup: int = NEVER
-    """The number of the first frame that must be written after the startup frames.  NEVER: no
-    frame waits for them."""
-    _waits_until: int | None = None
-    """The number of segments at which the connection stops waiting for startup frames.  None: it
-    does not wait yet."""
     is_at_rest: bool = False
     """Whether all captured octets are written, with their own sequence and acknowledgement numbers.
     The next segment can then be copied if it is in order and only acknowledges, or holds whole
@@ -115,12 +107,6 @@ class Order:
             # All items are written after the SYN.
             for each in self.halves:
                 each.last_slot = each.last_slot if each.expected else slot.number
-        if self._waits_until is None and slot.flags & ACK:
-            peer = core.half.owner.halves[1 - slot.direction]
-            begin = None if peer.octets else peer.begin
-            if begin is not None and unwrap(slot.ack, begin) > begin + 1:
-                # It acknowledges the first octets, which were not captured, not only a FIN.
-                self._await_startup(slot.number)
         if slot.flags & FIN:
             item = Item(
                 Kind.FIN, self.rewriter.identity.number, slot.direction, end, end + 1, b"", 1
@@ -157,20 +143,8 @@ class Order:
         completed = max(event.frames, default=event.frame)
         # Octets before it, in streaming mode, may have been captured after it.
         before = [number for number, end in half.unexplained or () if end <= start]
-        if is_reply:
-            if not self.rewriter.opening.has_fpdus:
-                # It may answer another Request than the last captured one.
-                self._waits_until = None
-            self._await_startup(completed)
         self.rewriter.opening.add(item)
-        if any(end > item.end and number < completed for number, end in half.unexplained or ()):
-            # It was captured late: later octets need not wait for the frame that completed it.
-            first = max(self._after_startup, self._request_at) if is_reply else self._after_startup
-            completed = min(completed, first)
-        number = max(completed, *before, 0)
-        if event.startup.kind is StartupKind.REQUEST:
-            self._request_at = number
-        self._wait(half, item, number)
+        self._wait(half, item, max(completed, *before, 0))
 
     def fpdu(self, event: FPDURecovered) -> None:
         """Take an FPDU."""
@@ -187,7 +161,6 @@ class Order:
         length = fpdu_length(event.ulpdu_length)
         drift = start - half.fpdu_end if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
         half.fpdu_end = start + extent
-        self._await_startup(completed)
         rewriter.opening.add_fpdu(direction, start, half.startup_end, event)
         item = Item(
             Kind.FPDU,
@@ -206,11 +179,6 @@ class Order:
         )
         self._wait(half, item, completed)
 
-    def _await_startup(self, number: int) -> None:
-        """Take note of a frame that must come after the startup frames."""
-        if self._after_startup != NEVER or self._waits_until is None:
-            self._after_startup = min(self._after_startup, number)
-
     def _wait(self, half: _Half, item: Item, completed: int) -> None:
         slot = self._queue.find(max(item.frames, default=completed))
         item.headers = None if slot is None else slot.headers
@@ -219,11 +187,6 @@ class Order:
         self._queue.held += item.held
 
     # -- at rest -----------------------------------------------------------------------------
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the connection no longer waits for startup frames."""
-        return self._after_startup == NEVER and self._waits_until is not None
 
     def come_to_rest(self) -> None:
         """Check whether the connection is at rest now."""
@@ -281,20 +244,18 @@ class Order:
                     blocked_from = min(blocked_from, unexplained[0][0])
                 else:
                     half.unexplained = None
-        if self._after_startup != NEVER:
-            if self._waits_until is None:
-                self._waits_until = connection.segments + LATE_SEGMENTS
-            is_begun = opening.has_startup or any(core.begin for core in connection.halves)
-            if not is_begun or opening.is_whole or connection.segments > self._waits_until:
-                self._after_startup = NEVER
-        self.blocked_from = min(blocked_from, self._after_startup)
+        has_syn = any(core.begin for core in connection.halves)
+        if has_syn and opening.is_mpa and not opening.is_whole:
+            # A startup frame may still be captured.
+            blocked_from = 0 if connection.segments <= LATE_SEGMENTS else blocked_from
+        self.blocked_from = blocked_from
 
     def end(self) -> None:
         """Put all items into slots, since the connection is over."""
         for half in self.halves:
             self._flush(half, NEVER, is_over=True)
             half.unexplained = None
-        self._after_startup = self.blocked_from = NEVER
+        self.blocked_from = NEVER
 
     def force(self, number: int) -> None:
         """Allow the slot of a frame to be written, although not everything is known.
@@ -307,8 +268,6 @@ class Order:
                 half.unexplained.popleft()
             if half.waits_from <= number:
                 self._flush(half, NEVER, is_over=True)
-        if self._after_startup <= number:
-            self._after_startup = NEVER
         self.blocked_from = min(
             (half.unexplained[0][0] for half in self.halves if half.unexplained), default=NEVER
         )

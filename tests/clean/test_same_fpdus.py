@@ -148,7 +148,8 @@ def test_late_startup_frames(which: tuple[int, ...], late: int) -> None:
     captured = conversation.frames(sent)
     check(captured)
     cleaned = clean(captured)
-    assert (cleaned.report.startup_frames, cleaned.report.handshakes) == (0, 0)
+    # Of a late Request, an acknowledgement was copied before.
+    assert (cleaned.report.startup_frames, cleaned.report.handshakes) == (0, 0 in which)
     written = [each.payload[20:] for each in segments(cleaned.frames) if each.payload]
     assert written[:2] == [b"asked", b"answered"]
     assert b"answered" not in written[2:]
