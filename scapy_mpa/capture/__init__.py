@@ -8,6 +8,6 @@ is none.
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.reader import Capture, is_capture, open_capture
+from scapy_mpa.capture.reader import Capture, open_capture
 
-__all__ = ["Capture", "Decoder", "Frame", "is_capture", "open_capture"]
+__all__ = ["Capture", "Decoder", "Frame", "open_capture"]

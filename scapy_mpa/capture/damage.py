@@ -35,7 +35,3 @@ class DamagedError(Exception):
         self.octet = octet
         self.advice = advice
         self.in_compressed = in_compressed
-
-
-class NoCaptureError(DamagedError):
-    """The file is not a capture."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Final
 
-from scapy_mpa.capture.damage import DamagedError, NoCaptureError
+from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
 from scapy_mpa.capture.source import MayRead, Source, at_once
@@ -88,7 +88,7 @@ class Capture:
             return pcapng_frames(source, self._warn)
         advice = "give a file written by `tcpdump -w`, dumpcap or Wireshark"
         what = "not a pcap or pcapng capture" if magic else "the file is empty"
-        raise NoCaptureError(what, advice=advice)
+        raise DamagedError(what, advice=advice)
 
     @property
     def parts(self) -> Sequence[Capture]:
@@ -163,18 +163,6 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO, may_read: MayRead = at
     except BaseException:
         file.close()
         raise
-
-
-def is_capture(name: str) -> bool:
-    """True if the first octets, decompressed if necessary, are those of a capture.
-
-    Also true of a file that cannot be read: opening it will give the reason.
-    """
-    try:
-        with open_capture(name):
-            return True
-    except CaptureError as error:
-        return not isinstance(error.__cause__, NoCaptureError)
 
 
 def _open(name: str) -> BinaryIO:

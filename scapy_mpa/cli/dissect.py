@@ -118,8 +118,7 @@ def _record_types(
 def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
     """List the contents of captures: every FPDU, whatever happened to its TCP segments.
 
-    FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
-    all captures in it, and a pattern with *, ? or [ all files that match.  Records are
+    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Records are
     printed in the order in which they were recovered.  Each line begins with the number of the
     frame that completed the record, the seconds since the first frame, the connection, and who
     sent to whom.  Files of one ring are one capture.

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from scapy_mpa.capture import Capture, is_capture, open_capture
+from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.capture.followed import Followed
 from scapy_mpa.cli.attention import NEVER, Attention, interrupted
 from scapy_mpa.cli.output import OutputError, write_lines
@@ -17,9 +16,6 @@ from scapy_mpa.cli.remarks import remarks
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
 from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
-
-_WILD: Final = frozenset("*?[")
-"""Characters that make a name a pattern, unless there is a file of that name."""
 
 
 def read_files(
@@ -35,7 +31,7 @@ def read_files(
 
     Connection numbers go on from capture to capture, so that each number occurs once.
 
-    :param names: names of files and directories, and patterns.
+    :param names: names of files.
     :param show: prints the contents of a capture; it must read it to its end.
     :param headings: print the name of each capture before its contents, if there are several files.
     :param separate: do not join files of one ring.
@@ -43,9 +39,8 @@ def read_files(
     :param how: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
     :raises Stopped: a signal came; all records found by then are shown.
     """
-    files, status = _expanded(names)
-    number, selection, has_selected = 0, None, False
-    waiting = deque(_grouped(files, separate=separate))
+    status, number, selection, has_selected = CLEAN, 0, None, False
+    waiting = deque(_grouped(names, separate=separate))
     attention = attention or Attention()
     while waiting:
         group = waiting.popleft()
@@ -62,7 +57,7 @@ def read_files(
         with capture, attention.reading():
             name_shown = shown(capture.name)
             try:
-                if headings and len(files) > 1:
+                if headings and len(names) > 1:
                     write_lines([f"==> {name_shown}{of_ring} <=="])
                 show(reading)
             except OutputError as error:
@@ -151,47 +146,3 @@ def _grouped(names: Sequence[str], *, separate: bool) -> list[list[str]]:
     from scapy_mpa.capture.ring import rings
 
     return rings(names)
-
-
-def _expanded(names: Iterable[str]) -> tuple[list[str], int]:
-    """Return the names of files, sorted for each directory and pattern, and the exit status.
-
-    Files that are skipped or not found are reported on standard error.
-    """
-    found: list[str] = []
-    status = CLEAN
-    for name in names:
-        matches = [name]
-        if _WILD.intersection(name) and not os.path.lexists(name):
-            # Imported late, like ring.
-            from glob import glob
-
-            matches = sorted(glob(name))
-            if not matches:
-                complain(f"{shown(name)}: no file matches; check the pattern")
-                status = FAILED
-        for match in matches:
-            files = _captures_in(match) if os.path.isdir(match) else [match]
-            found += files
-            if not files:
-                status = FAILED
-    return found, status
-
-
-def _captures_in(directory: str) -> list[str]:
-    """Return the captures in a directory; report other files, and a directory without captures."""
-    try:
-        names = sorted(os.listdir(directory))
-    except OSError as error:
-        reason = error.strerror or error
-        complain(f"{shown(directory)}: the directory cannot be read ({reason}); name a file")
-        return []
-    paths = [os.path.join(directory, name) for name in names if not name.startswith(".")]
-    files = list(filter(os.path.isfile, paths))
-    captures = list(filter(is_capture, files))
-    if not captures:
-        complain(f"{shown(directory)}: the directory has no capture in it; name a file")
-    elif others := len(files) - len(captures):
-        subject = "1 other file is" if others == 1 else f"{others} other files are"
-        complain(f"{shown(directory)}: {subject} not read")
-    return captures

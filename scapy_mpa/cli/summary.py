@@ -106,9 +106,8 @@ Examples:
 def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown: Any) -> None:
     """Show a table of the connections in captures.
 
-    FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
-    all captures in it, and a pattern with *, ? or [ all files that match.  --between and --frames
-    select connections with a segment in that range, --where by their records.
+    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  --between and
+    --frames select connections with a segment in that range, --where by their records.
     """
     if as_json and (shown["timing"] or shown["top"]):
         raise click.UsageError(
