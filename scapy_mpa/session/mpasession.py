@@ -27,7 +27,6 @@ from scapy.utils import EDecimal, PcapNgReader, PcapReader
 from scapy_mpa.capture.followed import Followed
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
 from scapy_mpa.capture.pcap import LINK_TYPE_BITS
-from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.session.dissect import (
     dissect,
     followed_type,
@@ -46,7 +45,6 @@ from scapy_mpa.stream.limits import Limits, limits_of
 from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
-from scapy_mpa.wire.sctp_packet import ChunkType
 
 
 class MPASession(DefaultSession):
@@ -63,9 +61,7 @@ class MPASession(DefaultSession):
     >>> sniff(offline="capture.pcap", session=MPASession)              # doctest: +SKIP
     >>> sniff(offline="capture.pcap", session=MPASession(others=False))  # doctest: +SKIP
 
-    With DDP over SCTP, each session control message and each DDP Segment Chunk gives a packet, as
-    ``Ether/IP/SCTP/SCTPChunkData`` with one chunk.  Its ``data`` are the whole user message, even
-    if that was fragmented; their ``provenance`` shows its origin.
+    Frames of DDP over SCTP pass unchanged.  Its events are reported.
 
     The streams of each capture file and each interface are separate.  Several files are read in
     turn, some dozen frames at a time.  An object serves one ``sniff()`` call; after it
@@ -157,10 +153,7 @@ class Recovery:
         *,
         check: bool = False,
     ) -> None:
-        self._sctp: list[tuple[SctpPacket, list[Event]]] = []
-        """The SCTP packet that the decoder found in place of a segment, with its events; one at
-        most."""
-        self._followed = Followed(lambda *found: self._sctp.append(found), limits, dialect)
+        self._followed = Followed(lambda _, events: self.packets.of(events), limits, dialect)
         self._decoder, self._flows = self._followed.decoder, self._followed.flows
         self.clock = Clock()
         self.packets = Packets(self._decoder, self._flows, on_event, check=check)
@@ -185,7 +178,7 @@ class Recovery:
         clock.newest = number
         segment = self._decoder.segment(frame)
         if segment is None:
-            return self._receive_sctp(*self._sctp.pop(), frame) if self._sctp else ([], True)
+            return [], True
         flows = self._flows
         flow, seq, ack, flags, octets, length, number, time_ns = segment
         direction = flows.directions.get(flow)
@@ -210,23 +203,11 @@ class Recovery:
             self.packets.last.pop(flow, None)
         return packets, not carries_mpa
 
-    def _receive_sctp(
-        self, packet: SctpPacket, events: list[Event], frame: Frame
-    ) -> tuple[list[Packet], bool]:
-        """Return the same as :meth:`receive` for an SCTP packet."""
-        associations = self._followed.associations
-        has_data = any(chunk.type == ChunkType.DATA for chunk in packet.chunks)
-        carries_ddp = has_data and associations and associations.carries_ddp(packet.flow)
-        if carries_ddp:
-            self.packets.keep_headers(frame, packet.flow)
-        packets = self.packets.of(events, frame)
-        return packets, not (packets or carries_ddp)
-
     def finish(self) -> list[Packet]:
         """Return the packets that are certain only at the end of the capture."""
         packets = self.packets.of(self._flows.finish())
         for events in self._followed.sctp_ends():
-            packets += self.packets.of(events)
+            self.packets.of(events)
         return packets
 
 

@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 from scapy.config import conf
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
-from scapy.layers.sctp import SCTP, SCTPChunkData
 from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
@@ -28,23 +27,18 @@ from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ConnectionEnded,
-    DDPSegmentRecovered,
     Event,
     FPDURecovered,
     IFTFrameRecovered,
-    SessionControlSeen,
     StartupSeen,
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import FIN, TURNS, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
-from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, SESSION_CONTROL_PPID
 
 OnTcp: TypeAlias = FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered
-"""Events that become a packet over TCP."""
-OnSctp: TypeAlias = DDPSegmentRecovered | SessionControlSeen
-"""Events that become a packet over SCTP."""
+"""Events that become a packet."""
 
 _LENGTHS_AND_CHECKSUMS = frozenset({"len", "plen", "length", "chksum"})
 """Fields of lower layers that Scapy computes from the layers above."""
@@ -96,8 +90,8 @@ class Packets:
     def of(self, events: list[Event], frame: Frame | None = None) -> list[Packet]:
         """Report events, and return their packets.
 
-        :param frame: the frame that brought the events.  It is used only for flows that have no
-            frame in :attr:`last`.
+        :param frame: the frame that brought the events, for flows that have no frame in
+            :attr:`last`.
         """
         if self._checks is not None:
             events = list(chain.from_iterable(map(self._checks.take, events)))
@@ -105,14 +99,11 @@ class Packets:
         for event in events:
             if self._on_event is not None:
                 self._on_event(event)
-            if isinstance(event, OnTcp | OnSctp):
+            if isinstance(event, OnTcp):
                 flow = event.connection.flow
                 below = self.last.get(reverse_flow(flow) if event.direction else flow, frame)
-                if isinstance(event, OnSctp):
-                    packets.append(self._on_sctp(event, below))
-                else:
-                    assert below is not None
-                    packets.append(self._on_tcp(event, below))
+                assert below is not None
+                packets.append(self._on_tcp(event, below))
             elif (
                 isinstance(event, ConnectionEnded)
                 # Another connection may use its ports already.
@@ -168,31 +159,16 @@ class Packets:
         packet = _packet_with(
             reframer.frame(
                 *(frame.number, frame.time_ns, tcp.seq, tcp.ack, flags, event.octets), length=length
-            ),
-            TCP,
+            )
         )
         tcp = packet[TCP]
         tcp.remove_payload()
         return packet, tcp
 
-    def _on_sctp(self, event: OnSctp, frame: Frame | None) -> Packet:
-        """Put a user message on the lower layers of a frame, if there is one."""
-        chunk = _chunk_of(event)
-        if frame is None:
-            return chunk
-        packet = _packet_with(frame, SCTP)
-        sctp = packet.getlayer(SCTP)
-        if sctp is None:
-            return chunk
-        _strip(sctp)
-        sctp.add_payload(chunk)
-        set_time(packet, frame)
-        return packet
-
 
 def _lower_layers(frame: Frame) -> Packet:
     """Return the layers of a frame below MPA, without lengths and checksums."""
-    packet = _packet_with(frame, TCP)
+    packet = _packet_with(frame)
     tcp = packet.getlayer(TCP)
     if tcp is not None:
         _strip(tcp)
@@ -201,13 +177,13 @@ def _lower_layers(frame: Frame) -> Packet:
     return packet
 
 
-def _packet_with(frame: Frame, transport: type[Packet]) -> Packet:
-    """Return the packet of a frame that has a segment or an SCTP packet.
+def _packet_with(frame: Frame) -> Packet:
+    """Return the packet of a frame that has a segment.
 
     If Scapy finds none, the headers around the innermost IP packet are left out.
     """
     packet = dissect(frame)
-    if packet.haslayer(transport):
+    if packet.haslayer(TCP):
         return packet
     try:
         _, headers = read_headers(*frame[2:5])
@@ -215,15 +191,12 @@ def _packet_with(frame: Frame, transport: type[Packet]) -> Packet:
         return conf.raw_layer(frame.octets)
     kind, at, _ = headers.packets[-1]
     packet = packet_of(IP if kind == IPV4 else IPv6, frame.octets[at : headers.at])
-    # SCTP may be in UDP.
-    packet.lastlayer().add_payload(
-        packet_of(transport, frame.octets[headers.at : headers.captured_end])
-    )
+    packet.lastlayer().add_payload(packet_of(TCP, frame.octets[headers.at : headers.captured_end]))
     return packet
 
 
 def _strip(transport: Packet) -> None:
-    """Remove the payload of TCP or SCTP, and all lengths and checksums that cover it."""
+    """Remove the payload of TCP, and all lengths and checksums that cover it."""
     transport.remove_payload()
     del transport.chksum
     below = transport.underlayer
@@ -247,22 +220,3 @@ def _extent(event: OnTcp) -> tuple[int, int]:
     seq, _, before, claimed = event.place
     length = len(event.octets) if event.crc == "bad" else claimed
     return sequence_number(seq - before), length
-
-
-def _chunk_of(event: OnSctp) -> SCTPChunkData:
-    """Return a user message in one DATA chunk, even if it was sent in fragments.
-
-    The chunk has the TSN of the first fragment.  Scapy computes its length.
-    """
-    is_segment = isinstance(event, DDPSegmentRecovered)
-    return SCTPChunkData(
-        reserved=0,
-        unordered=int(event.unordered),
-        beginning=1,
-        ending=1,
-        tsn=event.seq,
-        stream_id=event.stream,
-        stream_seq=0,
-        proto_id=SEGMENT_PPID if is_segment else SESSION_CONTROL_PPID,
-        data=dissected(event),
-    )

@@ -19,7 +19,7 @@ Recovered: TypeAlias = Carrier | StartupSeen | AdaptionIndicationSeen | SessionC
 
 
 class Provenance(NamedTuple):
-    """The ``provenance`` of a startup frame, a frame of another framing, an FPDU or a user message.
+    """The ``provenance`` of a startup frame, a frame of another framing, or an FPDU.
 
     The names are those of the records.
 
@@ -31,8 +31,7 @@ class Provenance(NamedTuple):
     src: str
     dst: str
     seq: int
-    """TCP sequence number of an FPDU's ULPDU_Length field, else of the first octet; over SCTP the
-    TSN."""
+    """TCP sequence number of an FPDU's ULPDU_Length field, else of the first octet."""
     offset: int | None
     """Offset of an FPDU's ULPDU_Length field in the Full Operation Phase.  Of a frame of iWARP
     Framing for TCP, its offset after the adaption indication; else None."""

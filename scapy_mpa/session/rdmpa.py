@@ -145,9 +145,8 @@ class MPAPacketList(PacketList):
 
 def _place_of(packet: Packet) -> tuple[int, str, int] | tuple[()]:
     """Return connection, sender and sequence number of a packet; empty if it was not recovered."""
-    carriers = packet, getattr(packet, "data", None)
-    found = (getattr(each, "provenance", None) for each in carriers)
-    return next(((p.connection, p.src, p.seq) for p in found if isinstance(p, Provenance)), ())
+    place = getattr(packet, "provenance", None)
+    return (place.connection, place.src, place.seq) if isinstance(place, Provenance) else ()
 
 
 def rdmpa(
@@ -159,7 +158,9 @@ def rdmpa(
     dialect: str | Dialect | None = None,
     check: bool = False,
 ) -> MPAPacketList:
-    """Read the startup frames and FPDUs of a capture, or their counterparts of DDP over SCTP.
+    """Read the startup frames and FPDUs of a capture.
+
+    Of DDP over SCTP there are only records.
 
     ``sniff(offline=filename, session=MPASession(others=others))`` yields the same packets; this
     function does without Scapy's own reader.

@@ -30,9 +30,7 @@ def found_in(packets: PacketList) -> Found:
     """The recovered layers of each direction, in order."""
     found: Found = {}
     for packet in packets:
-        # Over SCTP the recovered layer is a field of the chunk.
-        data = getattr(packet, "data", None)
-        for layer in [*layers(packet), *([data] if isinstance(data, Packet) else [])]:
+        for layer in layers(packet):
             if "provenance" in layer.fields:
                 place = layer.provenance
                 facts = type(layer), place.seq, bytes(layer), place.crc

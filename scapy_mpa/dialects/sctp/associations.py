@@ -99,11 +99,6 @@ class Associations:
             self._end(next(iter(self._live)), "limit", "limit")
         return self._taken()
 
-    def carries_ddp(self, flow: bytes) -> bool:
-        """True if the association between these endpoints has shown that it carries DDP."""
-        association = self._by_flow.get(flow)
-        return association is not None and association.carries_ddp
-
     def ends(self) -> Iterator[list[Event]]:
         """Yield the events of the end of the capture, association by association."""
         for association in sorted(self._live, key=lambda each: each.last_frame):
