@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from math import inf
-from operator import itemgetter
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
@@ -93,18 +92,15 @@ class Interleaved:
         write_frames(path, self.frames(), comments=comments, comment=comment)
 
     def truth(self, *, messages: bool = False, payload: bool = False) -> list[Record]:
-        """Return the records that a perfect dissector must report, in the order of their frames.
-
-        The ends of the connections, and other records that need the end, come last.  A record
-        without ``frame`` (see :mod:`scapy_mpa.craft.truth`) comes as early as it may be found.
+        """Return the records that a perfect dissector must report, one connection after the other.
 
         :param messages: with ``message`` records.
         :param payload: with the key ``payload`` in ``fpdu`` records.
         """
-        streams: list[list[tuple[int, Record]]] = []
-        ends: list[Record] = []
-        for connection, (conversation, segments) in enumerate(self._parts):
-            records = conversation.truth(
+        return [
+            record
+            for connection, (conversation, segments) in enumerate(self._parts)
+            for record in conversation.truth(
                 segments,
                 messages=messages,
                 payload=payload,
@@ -112,13 +108,7 @@ class Interleaved:
                 numbers=self._numbers[connection],
                 begin_ns=self._begin_ns,
             )
-            # The records from that of the connection on are known only at the end.
-            kinds = [record["type"] for record in records]
-            end = kinds.index("connection") if "connection" in kinds else len(kinds)
-            streams.append(list(_placed(records[:end])))
-            ends += records[end:]
-        found = [record for _, record in merge(*streams, key=itemgetter(0))]
-        return found + ends
+        ]
 
 
 def _appears(part: tuple[Conversation, Sequence[Segment]]) -> float:
@@ -126,15 +116,3 @@ def _appears(part: tuple[Conversation, Sequence[Segment]]) -> float:
     _, segments = part
     place = first_followed(segments)
     return segments[place].time_ns if place < len(segments) else inf
-
-
-def _placed(records: Iterable[Record]) -> Iterator[tuple[int, Record]]:
-    """Yield each record with the number of the earliest frame that may complete it."""
-    upto = 0
-    for record in records:
-        frame, frames = record.get("frame"), record.get("frames")
-        if isinstance(frame, int):
-            upto = max(upto, frame)
-        elif isinstance(frames, list):
-            upto = max(upto, *frames)
-        yield upto, record
