@@ -4,9 +4,10 @@
 They are made from the script and the layout alone, never from the output of a dissector.  Names and
 order of keys are those of :mod:`scapy_mpa.records`.
 
-If all items conform and the segments are those of the conversation, there are all records.  Else
-there are only those of startup frames and FPDUs that conform and were captured whole.  They lack
-the keys that depend on the order and time of segments: ``frame``, ``time``, ``timestamp``,
+If all items conform and the segments are those of the conversation, there are all records but those
+of octets in streaming mode and of Responses that never came.  Else there are only those of startup
+frames and FPDUs that conform and were captured whole.  They lack the keys that depend on the order
+and time of segments: ``frame``, ``time``, ``timestamp``,
 ``located_by``, ``out_of_order`` and ``offset``.  An item conforms if all its fields are computed.
 Without a startup frame, a dissector may take a direction for something else, and report none of
 these.
@@ -14,7 +15,7 @@ these.
 
 from __future__ import annotations
 
-from operator import itemgetter
+from operator import attrgetter
 
 from scapy_mpa.craft.layout import Placed, layout_of, startup_frame
 from scapy_mpa.craft.script import FPDUItem, OctetsItem, StartupItem
@@ -23,7 +24,7 @@ from scapy_mpa.craft.truth_found import Found, found_in
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.craft.truth_setting import Setting, event_head
 from scapy_mpa.records.record import Record, RecordedEvent
-from scapy_mpa.stream.events import FPDURecovered, StartupSeen, StreamingSeen
+from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
 
@@ -31,39 +32,17 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH
 def truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     """Return the records of a conversation, in the order of a perfect dissector."""
     found, setting = found_in(placed, setting)
+    kept = [each for each in found if not isinstance(each.placed.item, OctetsItem)]
     if not setting.is_exact:
-        found.sort(key=lambda each: max(each.frames))
-        kept = [each for each in found if not isinstance(each.placed.item, OctetsItem)]
+        kept.sort(key=lambda each: max(each.frames))
         return [_record(each, setting) for each in kept]
-    delivered, unanswered = message_records(found, setting)
-    records: list[tuple[int, Record]] = []
-    streamed: tuple[list[Found], list[Found]] = [], []
-    for each in found:
-        item, own = each.placed.item, streamed[each.side]
-        if isinstance(item, OctetsItem):
-            own.append(each)
-            continue
-        if isinstance(item, StartupItem) and own:
-            records.append((each.place, _streaming(own, each.place, setting)))
-            own.clear()
-        records.append((each.place, _record(each, setting)))
+    delivered = message_records(kept, setting)
+    records: list[Record] = []
+    for each in sorted(kept, key=attrgetter("place")):
+        records.append(_record(each, setting))
         if each.placed.number in delivered:
-            records.append((each.place, delivered[each.placed.number]))
-    records.sort(key=itemgetter(0))
-    end = len(setting.segments)
-    is_mpa = any(isinstance(each.placed.item, StartupItem) for each in found)
-    last = [_streaming(own, end, setting) for own in streamed if own and is_mpa]
-    connection = connection_of(found, setting)
-    return [*(record for _, record in records), *last, connection, *unanswered]
-
-
-def _streaming(found: list[Found], place: int, setting: Setting) -> Record:
-    """Return the record of octets in streaming mode."""
-    octets = b"".join(each.placed.octets for each in found)
-    frames = dict.fromkeys(frame for each in found for frame in setting.frames(each.frames))
-    seq = setting.number(found[0].side, found[0].placed.start)
-    seen = StreamingSeen(*event_head(found[0].side), seq, len(octets), octets, tuple(frames))
-    return setting.record(seen, place)
+            records.append(delivered[each.placed.number])
+    return [*records, connection_of(found, setting)]
 
 
 def _record(found: Found, setting: Setting) -> Record:

@@ -17,25 +17,22 @@ from scapy_mpa.craft.truth_setting import Setting, event_head
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.events import MessageRecovered, Part
 from scapy_mpa.wire.ddp import ddp_header_of
-from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
-from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
+from scapy_mpa.wire.rdmap import parse_control
+from scapy_mpa.wire.rdmap_names import Opcode
 
 _RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
-_REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
 
 
-def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Record], list[Record]]:
-    """Return the records of messages by their last FPDU, and those of Responses that never
-    came.
+def message_records(found: list[Found], setting: Setting) -> dict[int, Record]:
+    """Return the records of messages by their last FPDU.
 
     There are none if they are not wanted, or if any FPDU carries anything but the segment that a
     verb made.
     """
     if not setting.messages:
-        return {}, []
+        return {}
     octets: dict[int, bytearray] = {}
     delivered: dict[int, Record] = {}
-    outstanding: dict[int, Record] = {}
     parts: dict[int, list[Part]] = {}
     for each in found:
         item = each.placed.item
@@ -44,18 +41,13 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
         message = item.message
         own = bytearray() if message is None else octets.setdefault(message.number, bytearray())
         if message is None or not _carries(item, message, len(own)):
-            return {}, []
+            return {}
         parts.setdefault(message.number, []).append(_part(item, each, len(own), setting))
         own += item.payload
         if item.header.last:
             report = _with_parts(_message_of(message, bytes(own)), message, parts)
             delivered[each.placed.number] = setting.record(report, each.place)
-            if message.opcode in _REQUESTS:
-                outstanding[message.number] = setting.record(_unanswered(message), each.place)
-            elif message.answers is not None:
-                del outstanding[message.answers.number]
-    sides = sorted(outstanding.items(), key=lambda pair: pair[1]["src"] == setting.endpoints[0])
-    return delivered, [record for _, record in sides]
+    return delivered
 
 
 def _carries(item: FPDUItem, message: Message, before: int) -> bool:
@@ -126,21 +118,3 @@ def _with_parts(
     if asked is None or message.opcode not in _RESPONSES:
         return report
     return report._replace(request_frame=max(frame for part in asked for frame in part.frames))
-
-
-def _unanswered(request: Message) -> MessageRecovered:
-    """Return the event of a Response that never came."""
-    read = request.read
-    is_atomic = read is None
-    at, size = (0, ATOMIC_RESPONSE_LENGTH) if read is None else (read.sink_to, read.rdma_read_size)
-    return MessageRecovered(
-        *event_head(1 - request.side),
-        *(Opcode.ATOMIC_RESPONSE if is_atomic else Opcode.READ_RESPONSE, 0, 0, False),
-        *(QueueNumber.ATOMIC_RESPONSE if is_atomic else None, None),
-        *(None if read is None else read.sink_stag, None if is_atomic else at, size),
-        missing=((at, size),) if size else (),
-        answers=request.msn,
-        requested=True,
-        read_request=read,
-        request_identifier=request.request_identifier,
-    )

@@ -37,10 +37,11 @@ DERIVED = {
 
 
 def known(found: Iterable[Record]) -> list[Record]:
-    """The records found, with the keys of the truth only."""
+    """The records found that the truth has, with its keys only."""
     return [
         {key: each[key] for key in each if each["type"] != "connection" or key not in DERIVED}
         for each in map(untimed, found)
+        if each["type"] != "streaming" and not (each["type"] == "message" and not each["fpdus"])
     ]
 
 

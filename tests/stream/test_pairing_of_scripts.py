@@ -162,7 +162,10 @@ def test_conversations(
     ]
     if begins:
         check_skipped(found, lost)
+    answered = {(each["src"], each["answers"]) for each in true if each["answers"]}
+    requests = {(each["dst"], each["msn"]) for each in true if each["opcode"] in (1, 10)}
     asked = {(each["src"], each["answers"]) for each in lost if each["answers"]}
+    asked |= requests - answered
     unanswered = {
         (each["src"], each["answers"]) for each in found if not each["parts"] and each["answers"]
     }
