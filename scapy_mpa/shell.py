@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import code
-import importlib.util
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import scapy.all
+import scapy.main
 from scapy.config import conf
 
 from scapy_mpa import __version__, layers, session
@@ -114,28 +114,13 @@ def run_code(text: str, known: dict[str, Any], name: str) -> bool:
 
 
 def interact(known: dict[str, Any], banner: str) -> None:
-    """Run the shell: IPython where it is installed, else Python's own console.
+    """Run Scapy's shell: the one that is configured, IPython or Python's own console.
 
     :param known: all that the user may use, by name.
     """
-    if importlib.util.find_spec("IPython") is not None:
-        from scapy.main import interact as scapy_interact
-
-        # Scapy shows another banner where IPython does not start.
-        print(banner)
-        # Scapy keeps IPython's history in this directory, but does not make it.
-        with suppress(OSError):
-            Path(conf.histfile).parent.mkdir(parents=True, exist_ok=True)
-        # This reads Scapy's own startup file, and sets up its completion and colours.
-        scapy_interact(known, ["scapy-mpa"], "", mybanneronly=True)
-        return
-    try:
-        import readline
-        import rlcompleter
-    except ImportError:
-        # Some systems lack readline; names are not completed there.
-        pass
-    else:
-        readline.set_completer(rlcompleter.Completer(known).complete)
-        readline.parse_and_bind("tab: complete")
-    code.interact(banner, local=known, exitmsg="")
+    # Scapy shows another banner where IPython does not start.
+    print(banner)
+    # Scapy keeps IPython's history in this directory, but does not make it.
+    with suppress(OSError):
+        Path(conf.histfile).parent.mkdir(parents=True, exist_ok=True)
+    scapy.main.interact(known, ["scapy-mpa"], "", mybanneronly=True)

@@ -127,12 +127,8 @@ def test_terminal(has_ipython: bool, tmp_path: Path) -> None:
     else:
         hidden = tmp_path / "hide"
         hidden.mkdir()
-        # Searches for modules do not find IPython.
-        (hidden / "sitecustomize.py").write_text(
-            "import importlib.util as u\n"
-            "find = u.find_spec\n"
-            "u.find_spec = lambda name, *rest: None if name == 'IPython' else find(name, *rest)\n"
-        )
+        # IPython cannot be imported.
+        (hidden / "sitecustomize.py").write_text("import sys; sys.modules['IPython'] = None\n")
         home["PYTHONPATH"] = os.pathsep.join([str(hidden), environment()["PYTHONPATH"]])
     typed = "len(pkts) * 1000\nFPDU.__name__ * 2\nundefined\nexit()\n"
     home |= {"TERM": "dumb", "IPY_TEST_SIMPLE_PROMPT": "1"}
