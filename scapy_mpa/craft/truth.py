@@ -4,9 +4,9 @@
 They are made from the script and the layout alone, never from the output of a dissector.  Names and
 order of keys are those of :mod:`scapy_mpa.records`.
 
-If all items conform and the segments are those of the conversation, there are all records but those
-of octets in streaming mode and of Responses that never came.  Else there are only those of startup
-frames and FPDUs that conform and were captured whole.  They lack the keys that depend on the order
+There are records of startup frames, FPDUs and messages.  If an item does not conform, or the
+segments are not those of the conversation, there are only those of startup frames and FPDUs that
+conform and were captured whole.  They lack the keys that depend on the order
 and time of segments: ``frame``, ``time``, ``timestamp``,
 ``located_by``, ``out_of_order`` and ``offset``.  An item conforms if all its fields are computed.
 Without a startup frame, a dissector may take a direction for something else, and report none of
@@ -19,7 +19,6 @@ from operator import attrgetter
 
 from scapy_mpa.craft.layout import Placed, layout_of, startup_frame
 from scapy_mpa.craft.script import FPDUItem, OctetsItem, StartupItem
-from scapy_mpa.craft.truth_connection import connection_of
 from scapy_mpa.craft.truth_found import Found, found_in
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.craft.truth_setting import Setting, event_head
@@ -42,7 +41,7 @@ def truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
         records.append(_record(each, setting))
         if each.placed.number in delivered:
             records.append(delivered[each.placed.number])
-    return [*records, connection_of(found, setting)]
+    return records
 
 
 def _record(found: Found, setting: Setting) -> Record:

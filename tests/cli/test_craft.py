@@ -153,7 +153,7 @@ def test_connections(tmp_path: Path) -> None:
     found = parsed(truth.read_text())
     same = known_of(capture, "--payload")
     assert sorted(same, key=lambda each: each["connection"]) == found
-    ends = [each for each in found if each["type"] == "connection"]
+    ends = [each for each in records(capture) if each["type"] == "connection"]
     assert [each["connection"] for each in ends] == list(range(5))
     ports = {each["initiator"].rpartition(":")[2] for each in ends}
     assert ports == {str(port) for port in range(40000, 40005)}

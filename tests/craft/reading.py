@@ -29,20 +29,10 @@ def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Recor
     return [untimed(each) for each in found]
 
 
-DERIVED = {
-    *("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken"),
-    *("end", "rnics"),
-}
-"""The keys of a connection that the truth leaves out, besides times."""
-
-
 def known(found: Iterable[Record]) -> list[Record]:
-    """The records found that the truth has, with its keys only."""
-    return [
-        {key: each[key] for key in each if each["type"] != "connection" or key not in DERIVED}
-        for each in map(untimed, found)
-        if each["type"] != "streaming" and not (each["type"] == "message" and not each["fpdus"])
-    ]
+    """The records found that the truth has: not those of missing messages, nor of the rest."""
+    kept = [each for each in found if each["type"] not in ("streaming", "connection")]
+    return [each for each in kept if each["type"] != "message" or each["fpdus"]]
 
 
 def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:

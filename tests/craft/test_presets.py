@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from scapy_mpa.craft import Conversation, IFTConversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
+from scapy_mpa.stream.segment import FIN, RST
 
 NAMES = list(PRESETS)
 FRAMED = [name for name in NAMES if isinstance(conversation_of(name), IFTConversation)]
 """The presets of iWARP Framing for TCP."""
-OF_MPA = [name for name in NAMES if type(conversation_of(name)) is Conversation]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,8 +58,9 @@ def test_presets_contain_what_they_show() -> None:
         "reject": set(),
     }.items():
         assert kinds(conversation_of(name)) >= messages
-    ends = {name: conversation_of(name).truth()[-1]["ended"] for name in OF_MPA}
-    assert ends["reset"] == "reset"
-    assert ends["half-close"] == "half closed"
-    assert ends["open-end"] == "capture ended"
-    assert set(ends.values()) == {"reset", "half closed", "capture ended", "closed"}
+    ends = {
+        name: Counter(each.flags & (FIN | RST) for each in conversation_of(name).segments())
+        for name in ("reset", "half-close", "open-end", "send")
+    }
+    assert ends["reset"][RST] and ends["half-close"][FIN] == 1 and ends["send"][FIN] == 2
+    assert not ends["open-end"][FIN] and not ends["open-end"][RST]
