@@ -244,10 +244,10 @@ class Order:
                     blocked_from = min(blocked_from, unexplained[0][0])
                 else:
                     half.unexplained = None
-        has_syn = any(core.begin for core in connection.halves)
-        if has_syn and opening.is_mpa and not opening.is_whole:
+        is_early = connection.segments <= LATE_SEGMENTS and opening.is_mpa
+        if is_early and not opening.is_whole and any(each.begin for each in connection.halves):
             # A startup frame may still be captured.
-            blocked_from = 0 if connection.segments <= LATE_SEGMENTS else blocked_from
+            blocked_from = 0
         self.blocked_from = blocked_from
 
     def end(self) -> None:
