@@ -79,13 +79,11 @@ class Packets:
 
     def keep(self, frame: Frame, segment: Segment) -> None:
         """Keep the headers of a segment with octets, for the packets that these will give."""
-        self.keep_headers(frame, segment.flow)
-        self._is_cut |= segment.length > len(segment.payload)
-
-    def keep_headers(self, frame: Frame, flow: bytes) -> None:
-        """Keep the headers of the last frame of a flow."""
         number, time_ns, link_type, octets, length, interface = frame
-        self.last[flow] = Frame(number, time_ns, link_type, octets[:_HEADERS], length, interface)
+        self.last[segment.flow] = Frame(
+            number, time_ns, link_type, octets[:_HEADERS], length, interface
+        )
+        self._is_cut |= segment.length > len(segment.payload)
 
     def of(self, events: list[Event], frame: Frame | None = None) -> list[Packet]:
         """Report events, and return their packets.
