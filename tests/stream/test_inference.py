@@ -68,9 +68,7 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
     ),
     # Octets that repeat from one Marker to the next cost little to search.
     ("h63900- h63900-:14000 h63900*2", "", {"size": 3_000, **MARKERS}),
-    # -- bad FPDUs, and Markers at unknown places.  The lengths of bad FPDUs lead to a good FPDU, or
-    # to the FIN.  That shows how many Markers the bad FPDUs hold.
-    ("s10 s20 s52 s26 s30 s5!", "", {"size": 30}),
+    # -- bad FPDUs, and Markers at unknown places.
     # The only Marker points to a place to which a length leads.  With that Marker, the next length
     # leads to a good FPDU.
     ("s60!-:20 s60*4 s300! s60*3", ". g b g", {"startup": "A", **MARKERS}),

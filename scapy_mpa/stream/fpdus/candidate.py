@@ -132,12 +132,11 @@ class FPDUReader:
     :param origin: position from which Markers are counted.
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are checked.
-    :param is_guess: whether the positions of Markers are a guess.
     :param layout_of: gives the layout of an FPDU by its ULPDU_Length and phase.
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
 
-    __slots__ = ("any_stag", "crc", "is_guess", "layout_of", "markers", "origin")
+    __slots__ = ("any_stag", "crc", "layout_of", "markers", "origin")
 
     def __init__(
         self,
@@ -145,14 +144,12 @@ class FPDUReader:
         *,
         markers: bool,
         crc: bool,
-        is_guess: bool = False,
         layout_of: Callable[[int, int | None], Layout] = fpdu_layout,
         any_stag: bool = False,
     ) -> None:
         self.origin = origin
         self.markers = markers
         self.crc = crc
-        self.is_guess = is_guess
         self.layout_of = layout_of
         self.any_stag = any_stag
 
@@ -225,8 +222,7 @@ class FPDUReader:
     ) -> Candidate:
         """Judge an FPDU that the snap length cut.
 
-        Its header must make sense, and its captured Markers must point to it.  If the positions of
-        Markers are a guess, the number of Markers in the cut part is not known.
+        Its header must make sense, and its captured Markers must point to it.
 
         :param seen: number of captured octets at its beginning.
         """
@@ -240,7 +236,6 @@ class FPDUReader:
         pointed = agrees and bool(alike)
         octets = octets[:seen]
         sound = agrees and self._plausible(octets, layout, ulpdu_length)
-        sound = sound and (pointed or not self.is_guess)
         crc: CrcVerdict = "unknown" if self.crc else "off"
         end = start + layout.length
         return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, sound)

@@ -50,11 +50,14 @@ class Follower:
     :param sink: receives what is found.
     :param reader: reads the FPDUs.
     :param crc_is_known: whether it is known that CRCs are on or off.
+    :param is_guess: whether the positions of Markers are a guess.
     """
 
     __slots__ = ("_sink", "crc", "crc_is_known", "is_guess", "markers", "origin", "reader")
 
-    def __init__(self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool = True) -> None:
+    def __init__(
+        self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool, is_guess: bool
+    ) -> None:
         self._sink = sink
         self.reader = reader
         self.crc_is_known = crc_is_known
@@ -66,7 +69,7 @@ class Follower:
         """Whether the direction has Markers."""
         self.crc = reader.crc
         """Whether CRCs are checked."""
-        self.is_guess = reader.is_guess
+        self.is_guess = is_guess
         """Whether the positions of Markers are a guess: then only verified FPDUs count."""
 
     # -- one FPDU --------------------------------------------------------------------------------
@@ -75,17 +78,16 @@ class Follower:
         """Report an FPDU, and add it to the run before it."""
         if fpdu.crc == "bad" and not self.crc_is_known:
             fpdu = fpdu._replace(crc="unknown")
-        is_readable = not (self.is_guess and fpdu.crc == "unknown" and fpdu.layout.markers)
-        if is_readable or fpdu.is_pointed_at:
+        is_verified = fpdu.crc == "good" or fpdu.is_pointed_at or not self.is_guess
+        if is_verified:
             self._sink.found(island, fpdu, run.next_by)
-        else:
-            # Its length leads to the next FPDU, but the positions of its Markers are not known.
+        elif fpdu.crc == "unknown":
             self._sink.cut_off(fpdu.start, fpdu.end)
         run.next_by = "length"
         run.last = fpdu.start
         run.end = fpdu.end
         fault = fpdu.fault
-        if fault is not None and (is_readable or fpdu.crc == "bad"):
+        if fault is not None and is_verified:
             self._sink.wrong(fault.code, fpdu.start + fpdu.layout.header, fault.text)
 
     # -- the chain of lengths ----------------------------------------------------------------
@@ -117,7 +119,7 @@ class Follower:
                 continue
             if fpdu.ulpdu_length == _LENGTH_IN_KEY and self._meets_startup(island, run, limit):
                 break
-            if fpdu.crc == "bad" and not self.is_guess:
+            if fpdu.crc == "bad":
                 # Its start is certain, so it is reported (RFC 5044 4.4).
                 self._report(island, run, fpdu)
                 run.broken_at = at
@@ -162,19 +164,18 @@ class Follower:
         """Return whether to believe an FPDU to which a length leads, though its header looks wrong.
 
         A Marker that points to it is enough.  Or it may be a Send whose Invalidate STag is not 0:
-        its receiver ignores that field (RFC 5040 4.1).  But if the positions of Markers are a
-        guess, the field may be a Marker.
+        its receiver ignores that field (RFC 5040 4.1).
         """
         if fpdu.is_pointed_at:
             return True
-        if not fpdu.agrees or self.is_guess:
+        if not fpdu.agrees:
             return False
         head = header_octets(fpdu.octets, fpdu.layout)
         return plausible(head, fpdu.ulpdu_length, any_stag=True)
 
     def _may_follow(self, island: Island, at: int, limit: int) -> bool:
         """Return whether the header to which a length leads makes sense, as far as captured."""
-        return self.reader.may_begin(island, at, limit, any_stag=not self.is_guess)
+        return self.reader.may_begin(island, at, limit, any_stag=True)
 
     # -- after a break of the chain --------------------------------------------------------------
 
@@ -195,7 +196,7 @@ class Follower:
         """Find FPDUs after a break of the chain; return whether the chain goes on."""
         broken_at = run.broken_at
         assert broken_at is not None
-        may_be_whole = self.crc and run.next_is_unverified and not self.is_guess
+        may_be_whole = self.crc and run.next_is_unverified
         first = self.reader.fpdu_at(island, broken_at, limit) if may_be_whole else limit
         if not isinstance(first, int) and first.crc != "unknown":
             # The FPDU is whole now.  It is reported, good or bad.
@@ -293,7 +294,7 @@ class Follower:
         is_whole = edge.verdict == "bad" or (edge.verdict == "off" and edge.makes_sense)
         if step.kind == "wrong length" and is_whole and is_certain:
             fpdu = self.reader.fpdu_at(island, edge.start, limit)
-            if not (isinstance(fpdu, int) or is_reported or self.is_guess):
+            if not (isinstance(fpdu, int) or is_reported):
                 self._report(island, run, fpdu)
         if following is None or (step.kind == "fpdu" and following.kind == "part"):
             return False
@@ -307,15 +308,12 @@ class Follower:
 
         If the path is its only evidence, lengths must lead from it to a sound FPDU or to the end.
         """
-        step, edge = steps[index], steps[index].edge
-        if self.is_guess and edge.verdict != "good" and not step.by_length:
-            return False
+        edge = steps[index].edge
         if self.crc and edge.verdict == "cut" and edge.bits == edge.marker_bits:
             # Neither header nor CRC was captured.
             return False
         is_certain = index == 0 or steps[index - 1].edge.is_sound
         is_unsure = edge.verdict == "bad" and not (is_certain and edge.makes_sense)
-        is_unsure = is_unsure or (self.is_guess and edge.verdict != "good")
         if not is_unsure and edge.cost < weights.SENSELESS:
             return True
         for following in islice(steps, index + 1, None):
@@ -345,16 +343,10 @@ class Follower:
     def _reach_of(self, island: Island) -> int:
         """Return the end of the FPDU that is not whole at the end of an island.
 
-        0 if there is none at a certain start, if its header makes no sense, or if the number of its
-        Markers is not known.
+        0 if there is none at a certain start, or if its header makes no sense.
         """
         run = island.runs[-1] if island.runs else None
-        if (
-            run is None
-            or not run.is_certain
-            or run.broken_at not in (None, run.end)
-            or self.is_guess
-        ):
+        if run is None or not run.is_certain or run.broken_at not in (None, run.end):
             return 0
         if not island.held <= run.end < island.end:
             return 0
@@ -377,7 +369,7 @@ class Follower:
             self._sink.cut_off(begin, at)
         elif is_wrong:
             self._report(island, run, self.reader.with_wrong_length(island, begin, at))
-        elif run.start < begin < at and not self.is_guess:
+        elif run.start < begin < at:
             self._report_no_fpdu(begin, at)
         if run.is_empty:
             run.start = at
@@ -393,7 +385,7 @@ class Follower:
 
     def _has_wrong_length(self, run: Run, end: int) -> bool:
         """Return whether the FPDU after a run claims octets after ``end``, where another begins."""
-        return run.next_is_unverified and not self.is_guess and run.end + SHORTEST <= end
+        return run.next_is_unverified and run.end + SHORTEST <= end
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Report octets that stay unexplained, since no more will come."""
@@ -413,11 +405,8 @@ class Follower:
         run.end = run.last = limit
 
     def _is_unfinished(self, island: Island, run: Run, limit: int) -> bool:
-        """Return whether the FPDU after a run is longer than the octets that were sent.
-
-        If the positions of Markers are a guess, the number of its Markers is not known.
-        """
-        if limit < island.end or not run.next_is_unverified or self.is_guess:
+        """Return whether the FPDU after a run is longer than the octets that were sent."""
+        if limit < island.end or not run.next_is_unverified:
             return False
         fpdu: Candidate | int = self.reader.fpdu_at(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE

@@ -66,8 +66,8 @@ class Framing(Follower):
         is_guess: bool = False,
         crc_is_known: bool = True,
     ) -> None:
-        reader = FPDUReader(origin, markers=markers, crc=crc, is_guess=is_guess)
-        super().__init__(sink, reader, crc_is_known=crc_is_known)
+        reader = FPDUReader(origin, markers=markers, crc=crc)
+        super().__init__(sink, reader, crc_is_known=crc_is_known, is_guess=is_guess)
         self.from_start = from_start
 
     def advance(self, island: Island) -> None:
