@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import ErrorFound, Event, SessionControlSeen
+from scapy_mpa.stream.events import ChunksMissing, ErrorFound, Event, SessionControlSeen
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.wire.dialect import Dialect
 from tests.dialects.sctp_feed import (
@@ -136,6 +136,17 @@ def test_short_chunks_are_named() -> None:
     talk.say(1, sctp.CONTROL, b"\0\1\0")
     talk.end_session()
     assert errors(run(talk)) == ["RFC 5043 5.2.2", "RFC 5043 5.2.3"]
+
+
+def test_a_short_chunk_is_no_gap() -> None:
+    """The DDP-SSN that it may have taken is not missing."""
+    talk = talk_of(">I <A")
+    talk.say(0, sctp.CONTROL, b"\0\1")
+    talk.ssns[0] += 1
+    talk.end_session()
+    events = run(talk)
+    assert errors(events) == ["RFC 5043 5.2.3"]
+    assert not of(ChunksMissing, events)
 
 
 @pytest.mark.parametrize("lost", ["Accept", "Initiate"])

@@ -227,6 +227,8 @@ class Association:
         except RemoteProtocolError:
             # It was sent that short, or the snap length cut it.
             self._unplaced = True
+            if chunk.stream in self._sessions:
+                self._sessions[chunk.stream].halves[direction].may_skip = True
             self._add_problems(direction, message, length_violation(chunk), chunk.tsn)
             return
         session = self._session_of(direction, message, ddp_ssn, control)

@@ -35,6 +35,8 @@ class SessionHalf:
     state: HalfState = field(init=False)
     is_whole: bool = field(init=False)
     """False if the beginning is unknown, or a DDP-SSN is missing."""
+    may_skip: bool = False
+    """True if the next DDP-SSN may be any: a chunk that is too short came before."""
     first: Turn | None = None
     """The first message of the direction, if it may come first."""
     last: Turn | None = None

@@ -74,6 +74,8 @@ class Session:
         code = SEGMENT if control is None else control.function_code
         turn = Turn(half.serial_of(ddp_ssn), code, chunk.tsn)
         half.octets += len(chunk.user_data)
+        if half.may_skip:
+            half.expected, half.may_skip = turn.serial, False
         is_repeated = half.expected is not None and turn.serial < half.expected
         if not is_repeated:
             self._note_missing(direction, turn)
