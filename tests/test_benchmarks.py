@@ -133,13 +133,3 @@ def test_tables() -> None:
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         "| bulk | 20 MB | 100000 | 100 % | 99.99 % (99999) | 2.00 | 5.00 | 2.5 | 20 | 200 |",
     ]
-
-
-@of_profile("bulk")
-def test_sessions_find_all_fpdus(made: tuple[Path, Made]) -> None:
-    """Both sessions do the same work: they find every FPDU of an aligned capture."""
-    from benchmarks.session import seconds_with_mpasession, seconds_with_tcpsession
-
-    path, promise = made
-    assert seconds_with_tcpsession(path)[1] == promise.fpdus
-    assert seconds_with_mpasession(path)[1] == promise.fpdus

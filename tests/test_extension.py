@@ -7,9 +7,6 @@ Each test has its own Python, because loading an extension changes Scapy for goo
 import subprocess
 import sys
 
-from scapy_mpa import layers
-from scapy_mpa.layers import base, ddp, rdmap
-
 
 def run(code: str) -> str:
     """What ``code`` prints in a fresh Python, standard error included."""
@@ -54,25 +51,6 @@ def test_extension() -> None:
         r"MPARequest b'\x00\x0e'",
         "True True",
     ]
-
-
-def test_ls_lists_the_layers() -> None:
-    """Scapy's ``ls`` shows only public names, and finds each by its beginning.
-
-    The list of all layers works as before, which ``explore()`` needs. Scapy evaluates the names of
-    the modules, so unknown names would be an error.
-    """
-    printed = run(
-        "from scapy.all import conf, ls\nbefore = conf.layers.layers()\nimport scapy_mpa.all\n"
-        "ls()\nprint('MPA')\nls('MPA')\nprint(set(before) <= set(conf.layers.layers()))",
-    )
-    everything, _, found = printed.partition("\nMPA\n")
-    listed = {line.split()[0] for line in everything.splitlines()}
-    assert set(layers.__all__) <= listed
-    assert not {name for name in vars(base) | vars(ddp) | vars(rdmap) if name[0] == "_"} & listed
-    startup = {"MPA", "MPARequest", "MPAReply", "MPARtr", "MPAMarker"}
-    assert startup <= {line.split()[0] for line in found.splitlines()}
-    assert found.endswith("\nTrue")
 
 
 def test_explore_lists_the_layers() -> None:

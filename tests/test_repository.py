@@ -57,18 +57,6 @@ def test_version_is_in_one_place(pyproject: dict[str, Any]) -> None:
     assert importlib.metadata.version("scapy-mpa") == scapy_mpa.__version__
 
 
-def test_licence(pyproject: dict[str, Any]) -> None:
-    """The licence expression is the one that Scapy asks for, and the text is that of GPL version
-    2."""
-    assert pyproject["project"]["license"] == LICENCE
-    assert re.match(r"\s+GNU GENERAL PUBLIC LICENSE\n\s+Version 2, June 1991\n", text_of("LICENSE"))
-
-
-def test_console_script(pyproject: dict[str, Any]) -> None:
-    """The installed command runs ``scapy_mpa.cli.main``."""
-    assert pyproject["project"]["scripts"] == {"scapy-mpa": "scapy_mpa.cli.main:main"}
-
-
 def test_py_typed_is_shipped(pyproject: dict[str, Any]) -> None:
     """Type checkers find the package annotated."""
     assert pyproject["tool"]["setuptools"]["package-data"] == {
@@ -84,11 +72,6 @@ def test_source_distribution_has_the_documents() -> None:
     assert ["prune", "tests"] in lines and ["recursive-include", "docs", "*.md"] in lines
     documents = set(re.findall(r"\]\(([\w./-]+\.md)", text_of("README.md")))
     assert {name for name in documents if not name.startswith("docs/")} == kept
-
-
-def test_changelog_has_an_unreleased_section() -> None:
-    """The next change has a place."""
-    assert "\n## [Unreleased]\n" in text_of("CHANGELOG.md")
 
 
 def test_sources_name_their_licence_and_purpose() -> None:

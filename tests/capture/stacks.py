@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from scapy.contrib.geneve import GENEVE
@@ -14,6 +15,9 @@ from scapy.layers.inet6 import IPv6, IPv6ExtHdrHopByHop
 from scapy.layers.l2 import GRE, LLC, SNAP, Dot1AD, Dot1Q, Ether
 from scapy.layers.ppp import PPP, PPPoE
 from scapy.layers.vxlan import VXLAN
+
+from tests.truth import pcapfile
+from tests.truth.walker import read_pcap
 
 SOURCE, TARGET = "02:00:00:00:00:01", "02:00:00:00:00:02"
 ETHER = Ether(src=SOURCE, dst=TARGET)
@@ -160,3 +164,8 @@ def _alone() -> dict[str, Wrap]:
 
 
 ALONE = _alone()
+
+
+def inside(wrap: Wrap, capture: Path) -> bytes:
+    """A capture with each IP packet in a tag or tunnel."""
+    return pcapfile.pcap([wrap(octets[14:]) for octets in read_pcap(capture)])

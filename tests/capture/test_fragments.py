@@ -96,13 +96,20 @@ def test_in_tunnels(version: int, name: str) -> None:
 
 
 @both
-def test_missing(version: int) -> None:
-    """Without one of its fragments there is no packet. Each captured fragment is counted."""
-    frames = frames_of(version)
-    for at in range(len(frames)):
+def test_no_packet(version: int) -> None:
+    """Fragments that make no whole packet are counted, each of them."""
+    long, short = frames_of(version), frames_of(version, payload=PAYLOAD[:600])
+    several = {
+        **{f"without {at}": long[:at] + long[at + 1 :] for at in range(len(long))},
+        # RFC 5722 4.
+        "overlapping": [long[0], frames_of(version, 400)[1], *long[1:]],
+        # The octets of both would fill the packet.
+        "the end of a shorter packet": [long[2], short[-1]],
+    }
+    for what, frames in several.items():
         decoder = Decoder()
-        assert not read(frames[:at] + frames[at + 1 :], decoder)
-        assert decoder.not_followed == {FRAGMENT_OF: len(frames) - 1}
+        assert not read(frames, decoder), what
+        assert decoder.not_followed == {FRAGMENT_OF: len(frames)}, what
 
 
 def test_other_packets() -> None:
@@ -112,24 +119,6 @@ def test_other_packets() -> None:
     decoder = Decoder()
     assert not read(frames, decoder)
     assert +decoder.not_followed == {"not TCP": len(frames)}
-
-
-@both
-def test_overlapping(version: int) -> None:
-    """Overlapping fragments make no packet (RFC 5722 4)."""
-    frames, others = frames_of(version, 600), frames_of(version, 400)
-    decoder = Decoder()
-    assert not read([frames[0], others[1], *frames[1:]], decoder)
-    assert decoder.not_followed == {FRAGMENT_OF: len(frames) + 1}
-
-
-@both
-def test_last_fragment_before_another(version: int) -> None:
-    """The octets of both would fill the packet, but its beginning is missing."""
-    long, short = frames_of(version, 600), frames_of(version, 600, PAYLOAD[:600])
-    decoder = Decoder()
-    assert not read([long[2], short[-1]], decoder)
-    assert decoder.not_followed == {FRAGMENT_OF: 2}
 
 
 @both

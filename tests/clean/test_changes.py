@@ -134,22 +134,6 @@ def test_a_dropped_reset_is_not_written_where_numbers_have_changed(at: int) -> N
     assert [each for each in segments(cleaned) if each.flags & RST] == segments(copied)
 
 
-def test_holes_stay() -> None:
-    """A hole has as many octets as were missing, without the Markers among them."""
-    conversation = marked()
-    whole = clean(conversation.frames())
-    sent = conversation.segments()
-    lost = next(each for each in sent if len(each.octets) > 1000 and each.side == 0)
-    holed = clean(conversation.frames([each for each in sent if each is not lost]))
-    complete = {(each.flow, each.seq, each.payload) for each in segments(whole.frames)}
-    remaining = {(each.flow, each.seq, each.payload) for each in segments(holed.frames)}
-    assert {each for each in remaining if each[2]} < {each for each in complete if each[2]}
-    assert holed.report.holes == 1
-    missing = sum(len(each[2]) for each in complete) - sum(len(each[2]) for each in remaining)
-    assert holed.report.missing == missing > 1000
-    assert any(f": {missing} octets before this are missing; " in each for each in holed.comments)
-
-
 def test_an_rtr_frame_is_removed() -> None:
     """What follows it then follows the Request."""
     conversation = Conversation(rtr_frame=True, markers=True, strict=False)

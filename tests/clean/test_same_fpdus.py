@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
-from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.events import ErrorFound
 from tests.captures import OVER_IFT, OVER_SCTP, OVER_TCP, PCAPS, capture_name
@@ -154,20 +153,6 @@ def test_late_startup_frames(which: tuple[int, ...], late: int) -> None:
     assert written[:2] == [b"asked", b"answered"]
     assert b"answered" not in written[2:]
     assert not [each for each in events(cleaned.frames) if isinstance(each, ErrorFound)]
-
-
-@pytest.mark.parametrize("lost", [(3,), (5,)])
-def test_a_lost_startup_frame_delays_writing_by_64_segments(lost: tuple[int, ...]) -> None:
-    """After that, each frame is written when it comes."""
-    conversation = long_talk()
-    sent = conversation.segments()
-    for number in reversed(lost):
-        del sent[number]
-    cleaner = Cleaner()
-    written = [cleaner.receive(frame) for frame in conversation.frames(sent)]
-    assert sum(map(len, written[:50])) < 8
-    assert sum(map(len, written[:75])) > 60
-    assert all(written[75:])
 
 
 @pytest.mark.parametrize("name", ["mpa-rev2-enhanced", "erdma"])

@@ -90,13 +90,3 @@ def test_fragments(name: str) -> None:
     left_out = clean(frames, decapsulate=True)
     assert segments(left_out.frames) == segments(clean(PLAIN).frames)
     assert left_out.report.copied + left_out.report.replaced == len(frames)
-
-
-def test_tcp_header_in_fragments() -> None:
-    """FPDUs stay the same if the TCP header itself is in several fragments."""
-    conversation = Conversation(markers=(True, False))
-    conversation.initiator.send(bytes(1000))
-    conversation.responder.send(bytes(1000))
-    conversation.close()
-    frames = conversation.frames()
-    assert fpdus(clean(in_fragments(frames, 8)).frames) == fpdus(frames)

@@ -9,22 +9,7 @@ from pathlib import Path
 import pytest
 
 from scapy_mpa.craft import Conversation
-from tests.cli.command import PCAPS, records, run
-from tests.stream.crafted import places
-
-
-def test_outstanding_requests(tmp_path: Path) -> None:
-    """Five Requests are outstanding at once, and one gets no Response."""
-    conversation = Conversation(strict=False)
-    for number in range(5):
-        conversation.initiator.read_request(100, sink_to=number << 16)
-    for _ in range(4):
-        conversation.responder.read_response(bytes(100))
-    conversation.close()
-    path = tmp_path / "outstanding.pcap"
-    conversation.write(path)
-    *_, row = run("summary", "--timing", path).stdout.splitlines()
-    assert row.split()[-2:] == ["5", "1"]
+from tests.cli.command import PCAPS, run
 
 
 def cells(path: Path) -> list[list[str]]:
@@ -77,20 +62,3 @@ def test_slowest_of_the_selected_connections(steps: str, count: int, tmp_path: P
     rows = [line.split()[0] for line in shown.partition("Latency us")[2].splitlines()[1:]]
     assert rows == ["2"] * count
     assert ("Latency us" in shown) is bool(count)
-
-
-def test_requests_that_are_found_together(tmp_path: Path) -> None:
-    """Two Requests are found when the first octets of the first come last.
-
-    Each has the frame of its own last octets.
-    """
-    conversation = Conversation(crc=False, packing="stream", mss=40)
-    for _ in range(2):
-        conversation.initiator.read(b"x")
-    segments = conversation.segments()
-    _, first, *later = places(segments, 0)
-    segments.insert(later[-1], segments.pop(first))
-    path = tmp_path / "reads.pcap"
-    conversation.write(path, segments)
-    asked = [each["request_frame"] for each in records("--type", "message", path)]
-    assert asked == [None, later[-1] + 1, None, later[-1]]

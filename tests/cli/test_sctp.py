@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.captures import OVER_SCTP, PCAPS, capture_name, expectation
+from tests.captures import OVER_SCTP, capture_name, expectation
 from tests.cli.command import lines_of, parsed, records, run
 from tests.dialects.sctp_feed import OPENING, Talk, closing, frames_of
 from tests.truth import pcapfile, sctpwalker
@@ -102,16 +102,6 @@ def test_crafted_capture(path: Path) -> None:
             continue
         found.append([port, each["tsn"], each["stream"], each["ddp_ssn"], *what])
     assert sorted(found) == expected["messages"]
-
-
-def test_draft_peer_connect_8_forced() -> None:
-    """Control flags have the meaning of the draft; RFC 6581 is the default."""
-    path = PCAPS / "crafted" / "sctp_draft-rtr-write.pcap"
-    draft = "draft-ietf-storm-mpa-peer-connect-01"
-    tree = run("dissect", "-V", "--dialect", draft, path).stdout
-    assert "RTR by zero-length Write" in tree and "peer-to-peer" not in tree
-    assert "RTR by zero-length Send" in run("dissect", "-V", path).stdout
-    assert "RTR by Write" in run("dissect", "--dialect", draft, path).stdout
 
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])

@@ -45,12 +45,6 @@ def test_late_records_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len([line for line in text.splitlines() if line.endswith(", late")]) == len(late)
 
 
-def test_sorted_output_of_a_pipe() -> None:
-    """From a pipe all records are printed at its end."""
-    text = run("dissect", *TYPES, "--sort", "frame", "-", stdin=LOSSY.read_bytes()).stdout
-    assert text == run("dissect", *TYPES, "--sort", "frame", LOSSY).stdout
-
-
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 4))))
 def test_any_order(given: list[tuple[int, int]]) -> None:
     """A text waits for HELD_NS. Each comes once, and in order unless it is late.

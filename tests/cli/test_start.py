@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from scapy_mpa.cli.main import _serve
-from tests.cli.command import COMMAND, PCAPS, RPING, environment, process, run
+from tests.cli.command import COMMAND, PCAPS, RPING, environment, run
 
 CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire")
 PARSER = ("scapy", "click", "importlib.metadata")
@@ -40,21 +40,16 @@ except SystemExit as end:
 """
 
 
-def python(program: str, *arguments: object) -> subprocess.CompletedProcess[bytes]:
-    """Run a program that must succeed, with a capture as its standard input."""
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
+def imported_by(*arguments: object) -> set[str]:
+    """The modules that a command has imported at its end. The garbage collector is on then."""
+    done = subprocess.run(
+        [sys.executable, "-c", _MAIN, *map(str, arguments)],
         input=RPING.read_bytes(),
         capture_output=True,
         check=True,
         env=environment(),
         timeout=60,
     )
-
-
-def imported_by(*arguments: object) -> set[str]:
-    """The modules that a command has imported at its end. The garbage collector is on then."""
-    done = python(_MAIN, *arguments)
     status, is_collecting, *modules = done.stderr.decode().split()
     assert (status, is_collecting) == ("0", "True")
     return set(modules)
@@ -74,11 +69,6 @@ def test_modules_imported() -> None:
         "dissect", "--json", PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
     )
     assert modules >= {"click", "scapy_mpa.records", "scapy_mpa.stream.recovery", *CAPTURES}
-
-
-def test_shell_has_all_of_crc32c() -> None:
-    """Other commands import only its function."""
-    assert process("shell", "-c", "from crc32c import CRC32CHash").returncode == 0
 
 
 FILES_ALONE = (
@@ -116,22 +106,3 @@ def test_shell_completion() -> None:
         ),
     )
     assert done.stdout == b"plain,summary\n"
-
-
-_TEXT_ANNOTATIONS = """
-import sys, typing
-import scapy_mpa.cli.overview
-for name, module in sorted(sys.modules.items()):
-    for made in vars(module).values() if name.startswith("scapy_mpa.") else ():
-        if isinstance(made, type) and issubclass(made, tuple) and made.__module__ == name:
-            fields = vars(made).get("__annotations__", {}).items()
-            text = [field for field, what in fields if isinstance(what, typing.ForwardRef)]
-            print(made, text, file=sys.stderr if text else sys.stdout)
-"""
-
-
-def test_named_tuples_need_no_compiler() -> None:
-    """Annotations of named tuples for tables are no text, which would be compiled at each start."""
-    done = python(_TEXT_ANNOTATIONS)
-    assert done.stdout.count(b"\n") > 30
-    assert done.stderr == b""

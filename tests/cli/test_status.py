@@ -48,11 +48,6 @@ def test_exit_status(command: str, names: list[object], status: int) -> None:
     assert run(command, *names).exit_code == status
 
 
-def test_findings_of_all_types_count() -> None:
-    """``--type`` selects only what is printed."""
-    assert run("dissect", "--type", "startup", PROBE).exit_code == 1
-
-
 @pytest.mark.parametrize("dialect", ["rfc5043", "draft-williams-iwarp-ift-01"])
 def test_a_terminate_is_a_finding_in_all_dialects(tmp_path: Path, dialect: str) -> None:
     """Connections of these dialects do not end with it."""

@@ -30,7 +30,6 @@ COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
 NO_CACHE = environment(PYTHONDONTWRITEBYTECODE="1")
 """With a limit on the size of files, Python would leave parts of compiled modules."""
 OLD = b"the earlier file"
-BEFORE = [None, OLD]
 
 
 def listing(directory: Path) -> dict[str, bytes]:
@@ -110,22 +109,6 @@ def test_ignored_signal(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("before", BEFORE)
-def test_damaged_capture_is_cleaned(before: bytes | None, tmp_path: Path) -> None:
-    """The readable part is cleaned, as if the capture ended there. The status is 2."""
-    source, target = tmp_path / "in.pcap", tmp_path / "out.pcapng"
-    for cut in (RPING.read_bytes()[:-1], RPING.read_bytes()[:-20]):
-        if before is not None:
-            target.write_bytes(before)
-        source.write_bytes(cut)
-        result = run("clean", "-q", source, "-o", target)
-        assert result.exit_code == 2
-        assert result.stderr.count("\n") == 1
-        assert listing(tmp_path).keys() == {"in.pcap", "out.pcapng"}
-        whole = frames_of(RPING)[:-1]
-        assert frames_of(target)[-1].time_ns == whole[-1].time_ns
-
-
 @posix
 @pytest.mark.parametrize("command", COMMANDS)
 def test_mode_and_links(command: str, tmp_path: Path) -> None:
@@ -165,16 +148,6 @@ def test_named_pipe_is_written_directly(command: str, tmp_path: Path) -> None:
     reader.join(30)
     assert fifo.is_fifo()
     assert read == [expected.read_bytes()]
-
-
-@posix
-@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no /dev/stdout")
-def test_standard_output_by_its_name(tmp_path: Path) -> None:
-    """``-o /dev/stdout`` writes into the pipe that is standard output."""
-    expected = tmp_path / "expected.pcapng"
-    run("clean", RPING, "-o", expected)
-    command = ("clean", "-q", RPING, "-o", "/dev/stdout")
-    assert process(*command).stdout == expected.read_bytes()
 
 
 @contextlib.contextmanager

@@ -57,30 +57,6 @@ def test_keys_left_out() -> None:
         ] * 2
 
 
-def test_fates() -> None:
-    """An item is whole or not. The first copy of each octet counts."""
-    conversation = Conversation(handshake=False)
-    item = conversation.initiator.octets(b"0123456789")
-    (whole, *_) = conversation.segments()
-    head, tail = replace(whole, octets=b"0123"), replace(whole, seq=whole.seq + 4, octets=b"456789")
-    other = replace(whole, octets=b"x123456789")
-
-    def fate(*segments: Segment) -> tuple[bool, tuple[int, ...]]:
-        (captured,) = conversation.captured(segments)
-        assert captured.placed.item is item
-        return captured.is_whole, captured.frames
-
-    assert fate(whole) == (True, (1,))
-    assert fate(tail, head) == (True, (2, 1))
-    assert fate(head) == fate(head, head) == (False, (1,))
-    assert fate(head, other) == (True, (1, 2))
-    assert fate(tail, other) == (False, (2, 1))
-    assert fate(other, whole) == (False, (1,))
-    assert fate(replace(whole, captured=3)) == (False, (1,))
-    assert fate(replace(whole, captured=3), whole) == (True, (1, 2))
-    assert fate() == (False, ())
-
-
 def test_times_are_no_impairment() -> None:
     """If all segments come later by the same time, only the timestamps of the truth differ."""
     conversation = Conversation()

@@ -364,11 +364,6 @@ def test_equal_endpoints_are_refused() -> None:
         Interleaved([(bulk(), bulk().segments())] * 2)
 
 
-def test_moved() -> None:
-    """A moved conversation begins at the given time."""
-    assert Conversation().moved(start_time=5).segments()[0].time_ns == 5 * 10**9
-
-
 def test_comments_of_interleaved_connections(tmp_path: Path) -> None:
     """The file has the comment of a frame, and its own."""
     one, path = Conversation(), tmp_path / "x.pcapng"

@@ -26,6 +26,7 @@ from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.captures import PCAPS
 from tests.craft.reading import Record, file_of, plain
 from tests.craft.strategies import conversations
+from tests.stream.crafted import of
 from tests.stream.work import peak
 
 MODULE = import_module("scapy_mpa.craft.recorded")
@@ -37,28 +38,21 @@ REAL = (
 )
 
 
-def contents(records: list[Record], of: int = 0) -> tuple[list[Any], ...]:
-    """What startup frames and FPDUs contain, by side."""
-    names = (
-        *("kind", "revision", "markers", "crc"),
-        *("private_data", "ird", "ord", "control_flags"),
+STARTUP = ("kind", "revision", "markers", "crc", "private_data", "ird", "ord", "control_flags")
+FPDU = ("src", "ulpdu_length", "opcode", "payload")
+
+
+def contents(records: list[Record], number: int = 0) -> tuple[list[Any], list[Any]]:
+    """What the last two startup frames and the FPDUs of a connection contain.
+
+    Startup frames that were rejected before are left out.
+    """
+    mine = [each for each in records if each.get("connection") == number]
+    fpdus = sorted(of(mine, "fpdu"), key=lambda each: (each["src"], each["offset"]))
+    return (
+        [[each[name] for name in STARTUP] for each in of(mine, "startup")][-2:],
+        [[each[name] for name in FPDU] for each in fpdus],
     )
-    startups = [
-        tuple(each[name] for name in names)
-        for each in records
-        if each["type"] == "startup" and each["connection"] == of
-    ]
-    sides = sorted({each["src"] for each in records})
-    fpdus = [
-        sorted(
-            (each["offset"], each["ulpdu_length"], each["opcode"], each["payload"])
-            for each in records
-            if each["type"] == "fpdu" and each["connection"] == of and each["src"] == side
-        )
-        for side in sides
-    ]
-    # Startup frames that were rejected before are left out.
-    return startups[-2:], *[[fields[1:] for fields in each] for each in fpdus]
 
 
 def capture_of(frames: Iterable[Frame]) -> io.BytesIO:

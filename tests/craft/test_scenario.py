@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -17,194 +18,174 @@ from scapy_mpa.craft import (
     FPDUItem,
     IFTConversation,
 )
-from scapy_mpa.craft.scenario import ScenarioError, parse_scenario, values
+from scapy_mpa.craft.scenario import ScenarioError, parse_scenario
 from scapy_mpa.craft.scenario.options import OPTIONS
 from scapy_mpa.craft.scenario.parse import MOST_STEPS
 from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
-from scapy_mpa.craft.scenario.values import LARGEST_SCENARIO, Chance
+from scapy_mpa.craft.scenario.values import Chance
 from scapy_mpa.craft.scenario.words import words_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 from tests.stream.work import peak
 
-EVERYTHING = r"""
-# Every option and every step.
-endpoints [fd00::1]:1000 [fd00::2]:2000
-macs 02:00:00:00:00:11 02:00:00:00:00:22
-isns 0xFFFFFFF0 7
-dialect rfc6581
-revision 2
-markers both
-crc responder
-mss 1_440
-mulpdu 1200
-rtr-frame both
-packing packed
-vlan 0x64
-ack-every 3
-start-time 1000000000.5
-rtt 0.001
-ddp-version 1
-rdmap-version 1
-handshake on
-strict off
-seed 5
-
-initiator octets "HELLO\r\n"        # in streaming mode
-responder octets hex:4f4b0d0a
-startup private-data "a # b" reply-private-data hex: ird 3 ord 4 control-flags AD reply-ird 1 \
-reply-ord 2 reply-control-flags AD rtr-private-data "go"
-initiator rtr-frame private-data "ready" key "MPA ID RtR Frame"
-initiator send "hello" solicited invalidate-stag 0x10
-responder write hex:00ff stag 9 to 0x1000
-initiator read 100 sink-stag 1 sink-to 2 src-stag 3 src-to 4
-responder read-request 10 sink-stag 5 sink-to 6 src-stag 7 src-to 8
-initiator read-response "0123456789"
-initiator immediate "12345678" solicited
-initiator atomic fetch-add stag 1 to 8 add-or-swap-data 1 original 41
-responder atomic-request cmp-swap compare-data 42 compare-mask 0xFF add-or-swap-mask 15 \
-request-identifier 77
-initiator atomic-response original 42
-initiator flush
-repeat 2 initiator send ""
-responder fpdu hex:0000 ulpdu-length 3 pad hex:ffff crc hex:00000000
-pause 0.25
-responder terminate 2 0 2
-responder close half
-initiator reset
-""".replace("\\\n", "")
+IFT = "draft-williams-iwarp-ift-01"
+OPTION_ROWS: dict[str, dict[str, Any]] = {
+    "dialect rfc6581": {"dialect": "rfc6581"},
+    "revision 2": {"revision": 2},
+    "markers both": {"markers": True},
+    "markers neither": {"markers": False},
+    "crc responder": {"crc": (False, True)},
+    "mss 1_440": {"mss": 1440},
+    "mulpdu 1200": {"mulpdu": 1200},
+    "rtr-frame both": {"rtr_frame": True},
+    "packing packed": {"packing": "packed"},
+    "vlan 0x64": {"vlan": 100},
+    "ack-every 3": {"ack_every": 3},
+    "start-time 1000000000.5": {"start_time": 1_000_000_000.5},
+    "rtt 0.001": {"rtt": 0.001},
+    "ddp-version 0": {"ddp_version": 0},
+    "rdmap-version 0": {"rdmap_version": 0},
+    "handshake off": {"handshake": False},
+    "strict off": {"strict": False},
+    "seed 5": {},
+    f"dialect {IFT}\nvtags 0x1111 0x2222": {"vtags": (0x1111, 0x2222)},
+    f"dialect {IFT}\nmarker-interval 512": {"marker_interval": 512},
+    **{
+        f"dialect {IFT}\n{flag} initiator": {flag: (True, False)}
+        for flag in ("hc", "pc", "sp", "r", "ih", "ip", "sm", "rm")
+    },
+}
 
 
-def everything() -> Conversation:
-    """The same scenario in Python."""
-    conversation = Conversation(
+@pytest.mark.parametrize("text", OPTION_ROWS)
+def test_options(text: str) -> None:
+    """Each option has the effect of the argument with its name."""
+    kind = IFTConversation if IFT in text else Conversation
+    parsed = parse_scenario(f"{text}\nclose")
+    assert type(parsed) is kind
+    assert parsed.options == kind(**OPTION_ROWS[text]).options
+
+
+def test_endpoints() -> None:
+    """Three options have the addresses, ports and initial sequence numbers of both sides."""
+    parsed = parse_scenario(
+        "endpoints [fd00::1]:1000 [fd00::2]:2000\n"
+        "macs 02:00:00:00:00:11 02:00:00:00:00:22\nisns 0xFFFFFFF0 7\nclose"
+    )
+    assert [side.endpoint for side in parsed.sides] == [
         Endpoint("fd00::1", 1000, "02:00:00:00:00:11", 0xFFFFFFF0),
         Endpoint("fd00::2", 2000, "02:00:00:00:00:22", 7),
-        dialect="rfc6581",
-        revision=2,
-        markers=True,
-        crc=(False, True),
-        rtr_frame=True,
-        mss=1440,
-        mulpdu=1200,
-        packing="packed",
-        vlan=100,
-        ack_every=3,
-        start_time=1_000_000_000.5,
-        rtt=0.001,
-        strict=False,
-    )
-    left, right = conversation.sides
-    left.octets(b"HELLO\r\n")
-    right.octets(b"OK\r\n")
-    conversation.startup(
-        b"a # b",
-        ird=3,
-        ord=4,
-        control_flags="AD",
-        reply_ird=1,
-        reply_ord=2,
-        rtr_private_data=b"go",
-    )
-    left.rtr_frame(b"ready", key=b"MPA ID RtR Frame")
-    left.send(b"hello", solicited=True, invalidate_stag=0x10)
-    right.write(b"\0\xff", 9, 0x1000)
-    left.read(bytes(100), 1, 2, 3, 4)
-    right.read_request(10, 5, 6, 7, 8)
-    left.read_response(b"0123456789")
-    left.immediate(b"12345678", solicited=True)
-    left.atomic(AtomicOperation.FETCH_ADD, 1, 8, add_or_swap_data=1, original=41)
-    right.atomic_request(
-        AtomicOperation.CMP_SWAP,
-        compare_data=42,
-        compare_mask=0xFF,
-        add_or_swap_mask=15,
-        request_identifier=77,
-    )
-    left.atomic_response(42)
-    left.flush()
-    left.send()
-    left.send()
-    right.fpdu(b"\0\0", ulpdu_length=3, pad=b"\xff\xff", crc=bytes(4))
-    conversation.pause(0.25)
-    right.terminate(2, 0, 2)
-    conversation.close(1, both=False)
-    conversation.reset(0)
-    return conversation
-
-
-USED_BELOW = {"rejected", "rtr", "quoting", "extension", "reply-extension"}
-"""Keywords that cannot be combined with the others. Tests below use them."""
-
-
-def test_everything() -> None:
-    """Each option and step has the effect of the argument or verb with its name."""
-    one, other = parse_scenario(EVERYTHING), everything()
-    assert one.options == other.options
-    assert [side.endpoint for side in one.sides] == [side.endpoint for side in other.sides]
-    assert len(one.script) == len(other.script)
-    pairs: Any = zip(one.script, other.script, strict=True)
-    for mine, wanted in pairs:
-        if getattr(wanted, "ulpdu", b"").endswith(bytes(100)):
-            # The text gives only the number of these octets.
-            assert mine.payload != wanted.payload
-            assert mine.header == wanted.header
-        else:
-            assert mine == wanted
-    assert [len(frame.octets) for frame in one.frames()] == [
-        len(frame.octets) for frame in other.frames()
     ]
-    lines = [*EVERYTHING.splitlines(), *OVER_IFT.splitlines()]
-    parsed = {word.text for line in lines for word in words_of(line)}
-    assert parsed >= {*OPTIONS, *SIDE_STEPS, *STEPS} - {"close"}
-    for step in (*SIDE_STEPS.values(), *STEPS.values()):
-        assert parsed >= {*step.keywords, *step.switches} - USED_BELOW
 
 
-OVER_IFT = r"""
-dialect draft-williams-iwarp-ift-01
-vtags 0x1111 0x2222
-hc both
-pc initiator
-sp both
-r both
-ih neither
-ip neither
-sm neither
-rm initiator
-marker-interval 512
-initiator octets "HELLO"
-negotiate first responder
-initiator send "hello" solicited
-initiator frame hex:414300000000000000000000000200000000 vtag 7 header-crc hex:00000000 \
-header-size 18 payload-size 4 payload-crc hex:01020304
-responder write 100 stag 7
-close
-""".replace("\\\n", "")
+TAGGED = {"sink_stag": 1, "sink_to": 2, "src_stag": 3, "src_to": 4}
+SEND = bytes.fromhex("414300000000000000000000000200000000")
+STEP_ROWS: dict[str, Callable[[Any], object]] = {
+    r'initiator octets "HELLO\r\n"   # in streaming mode': lambda it: it.initiator.octets(
+        b"HELLO\r\n"
+    ),
+    'startup private-data "a # b" reply-private-data hex:00': lambda it: it.startup(
+        b"a # b", b"\0"
+    ),
+    "startup ird 3 ord 4 control-flags AD": lambda it: it.startup(ird=3, ord=4, control_flags="AD"),
+    "startup reply-ird 1 reply-ord 2 reply-control-flags A": lambda it: it.startup(
+        reply_ird=1, reply_ord=2, reply_control_flags="A"
+    ),
+    "startup rejected": lambda it: it.startup(rejected=True),
+    "revision 2\n\nstartup rtr read": lambda it: it.startup(rtr="read"),
+    "revision 2\nrtr-frame both\n\nstartup": lambda it: it.startup(),
+    'rtr-frame both\n\nstartup rtr-private-data "go"': lambda it: it.startup(
+        rtr_private_data=b"go"
+    ),
+    'dialect erdma\n\nstartup extension "12345678" reply-extension "abcdefgh"': lambda it: (
+        it.startup(extension=b"12345678", reply_extension=b"abcdefgh")
+    ),
+    'initiator rtr-frame private-data "ready" key "MPA ID RtR Frame"': lambda it: (
+        it.initiator.rtr_frame(b"ready", key=b"MPA ID RtR Frame")
+    ),
+    'initiator send "hello" solicited invalidate-stag 0x10': lambda it: it.initiator.send(
+        b"hello", solicited=True, invalidate_stag=0x10
+    ),
+    "responder write hex:00ff stag 9 to 0x1000": lambda it: it.responder.write(
+        b"\0\xff", 9, 0x1000
+    ),
+    'initiator read "abc" sink-stag 1 sink-to 2 src-stag 3 src-to 4': lambda it: it.initiator.read(
+        b"abc", **TAGGED
+    ),
+    "responder read-request 10 sink-stag 1 sink-to 2 src-stag 3 src-to 4\n"
+    'initiator read-response "0123456789"': lambda it: (
+        it.responder.read_request(10, **TAGGED),
+        it.initiator.read_response(b"0123456789"),
+    ),
+    'initiator immediate "12345678" solicited': lambda it: it.initiator.immediate(
+        b"12345678", solicited=True
+    ),
+    "initiator atomic fetch-add stag 1 to 8 add-or-swap-data 1 original 41": lambda it: (
+        it.initiator.atomic(AtomicOperation.FETCH_ADD, 1, 8, add_or_swap_data=1, original=41)
+    ),
+    "responder atomic-request cmp-swap compare-data 42 compare-mask 0xFF add-or-swap-mask 15 "
+    "request-identifier 77\ninitiator atomic-response original 42": lambda it: (
+        it.responder.atomic_request(
+            AtomicOperation.CMP_SWAP,
+            compare_data=42,
+            compare_mask=0xFF,
+            add_or_swap_mask=15,
+            request_identifier=77,
+        ),
+        it.initiator.atomic_response(42),
+    ),
+    'initiator flush\nrepeat 2 initiator send ""': lambda it: (
+        it.initiator.flush(),
+        it.initiator.send(),
+        it.initiator.send(),
+    ),
+    "responder fpdu hex:0000 ulpdu-length 3 pad hex:ffff crc hex:00000000": lambda it: (
+        it.responder.fpdu(b"\0\0", ulpdu_length=3, pad=b"\xff\xff", crc=bytes(4))
+    ),
+    "pause 0.25\nresponder terminate 2 0 2": lambda it: (
+        it.pause(0.25),
+        it.responder.terminate(2, 0, 2),
+    ),
+    'initiator write "x" stag 7\nresponder terminate 0 1 0 quoting': lambda it: (
+        it.initiator.write(b"x", 7),
+        it.responder.terminate(0, 1, 0, in_error=it.script[-1]),
+    ),
+    "responder close half": lambda it: it.close(1, both=False),
+    "initiator reset": lambda it: it.reset(0),
+    "close": lambda it: it.close(),
+    f"dialect {IFT}\n\nnegotiate first responder": lambda it: it.negotiate(first=1),
+    f"dialect {IFT}\n\ninitiator frame hex:{SEND.hex()} vtag 7 header-crc hex:00000000 "
+    "header-size 18 payload-size 4 payload-crc hex:01020304": lambda it: it.initiator.frame(
+        SEND,
+        vtag=7,
+        header_size=18,
+        payload_size=4,
+        header_crc=bytes(4),
+        payload_crc=b"\1\2\3\4",
+    ),
+}
+"""Steps, perhaps after options and an empty line, and verbs with the same effect."""
 
 
-def test_ift() -> None:
-    """The dialect makes a conversation of iWARP Framing for TCP, with its options and steps."""
-    parsed = parse_scenario(OVER_IFT, "f")
-    other = IFTConversation(
-        vtags=(0x1111, 0x2222),
-        hc=True,
-        pc=(True, False),
-        sp=True,
-        rm=(True, False),
-        marker_interval=512,
-    )
-    other.initiator.octets(b"HELLO")
-    other.negotiate(first=1)
-    other.initiator.send(b"hello", solicited=True)
-    ulpdu = bytes.fromhex("414300000000000000000000000200000000")
-    overrides = {"vtag": 7, "header_size": 18, "payload_size": 4}
-    crcs = {"header_crc": bytes(4), "payload_crc": bytes.fromhex("01020304")}
-    other.initiator.frame(ulpdu, **overrides, **crcs)
-    other.responder.write(parsed.script[-2].ulpdu[14:], stag=7)
-    other.close()
-    assert [each.octets for each in parsed.frames()] == [each.octets for each in other.frames()]
+@pytest.mark.parametrize("text", STEP_ROWS)
+def test_steps(text: str) -> None:
+    """Each step has the effect of the verb with its name."""
+    options, _, steps = text.rpartition("\n\n")
+    begin = f"strict off\n{options}\ninitiator flush\n"
+    parsed, wanted = parse_scenario(begin + steps), parse_scenario(begin)
+    STEP_ROWS[text](wanted)
+    assert parsed.script == wanted.script
+    assert parsed.frames() == wanted.frames()
+
+
+def test_all_words_are_used() -> None:
+    """The tables have each option, step, keyword and switch."""
+    lines = [line for text in [*OPTION_ROWS, *STEP_ROWS] for line in text.splitlines()]
+    used = {word.text for line in lines for word in words_of(line)}
+    steps = {**SIDE_STEPS, **STEPS}
+    assert used >= {*OPTIONS, *steps} - {"endpoints", "macs", "isns"}
+    assert used >= {word for step in steps.values() for word in (*step.keywords, *step.switches)}
 
 
 @pytest.mark.parametrize(
@@ -352,20 +333,6 @@ def test_only_line_ends_of_editors_count() -> None:
         parse_scenario("# \u2028 \x0b\r# \x85\r\nnothing", "f")
 
 
-def test_terminate_with_quoted_headers() -> None:
-    """The Terminate has the headers of the FPDU just before it."""
-    conversation = parse_scenario("initiator write 64 stag 7\nresponder terminate 0 1 0 quoting")
-    complained, terminate = (each for each in conversation.script if isinstance(each, FPDUItem))
-    assert terminate.payload[4:] == (78).to_bytes(2, "big") + complained.ulpdu[:14]
-
-
-def test_an_extension() -> None:
-    """The extension of erdma follows the header of a startup frame."""
-    made = parse_scenario('dialect erdma\nstartup extension "12345678" reply-extension "abcdefgh"')
-    frames = [each.octets for each in made.layout() if each.octets]
-    assert [each[20:28] for each in frames] == [b"12345678", b"abcdefgh"]
-
-
 def test_most_steps() -> None:
     """The largest allowed number of steps is accepted, in a few seconds."""
     conversation = parse_scenario(f"repeat {MOST_STEPS - 1} initiator flush\nclose")
@@ -415,29 +382,10 @@ def test_any_text(lines: list[str], loose: bool, dialect: Dialect | None) -> Non
         pytest.fail(f"cannot be written: {text!r}")
 
 
-LARGEST_DRAWN = (1 << 28) - 1
-"""The most octets that ``randbytes()`` draws at once: it counts bits in 31 bits."""
-
-
 @pytest.mark.parametrize("size", [0, 1, 3, 1 << 20, (1 << 20) + 3, (2 << 20) + 1])
 def test_several_draws_give_the_octets_of_one(size: int) -> None:
     """The octets depend on the seed alone, not on the number of draws."""
     assert Chance(7).octets(size) == random.Random(7).randbytes(size)
-
-
-def test_the_largest_scenario_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No draw exceeds what ``randbytes()`` can do."""
-    drawn = []
-
-    class Counting(random.Random):
-        def randbytes(self, n: int) -> bytes:
-            drawn.append(n)
-            return b""
-
-    monkeypatch.setattr(values, "Random", Counting)
-    Chance(7).octets(LARGEST_SCENARIO)
-    assert sum(drawn) == LARGEST_SCENARIO
-    assert max(drawn) <= LARGEST_DRAWN
 
 
 def test_seed() -> None:

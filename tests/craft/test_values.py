@@ -202,6 +202,10 @@ def side() -> Side:
         (lambda: Conversation(revision=0).initiator.atomic(), "RDMAP version 0 has no such "),
         (lambda: Conversation().moved(start_time=-1), "start_time is 0 to .*, not -1"),
         (lambda: Conversation().startup(5), "private_data 5 is neither octets"),
+        (
+            lambda: Conversation(revision=2, rtr_frame=True).startup(),
+            r"an Rtr Frame goes with revision 1 \(rtr-frame-proposal-2007\)",
+        ),
         (lambda: Conversation().startup(rtr_private_data=b"x"), "rtr_private_data are those of an"),
         (
             lambda: Conversation(rtr_frame=True).startup(rejected=True, rtr_private_data=b"x"),
@@ -214,6 +218,14 @@ def side() -> Side:
         (
             lambda: Conversation().with_script([FPDUItem(2, b"x")]).frames(),
             "side 2 is not in 0 to 1",
+        ),
+        (
+            lambda: (
+                Conversation()
+                .with_script([FPDUItem(0, b"x").override(markers={0: b""})])
+                .segments()
+            ),
+            r"item 0 of the script.*0 Markers",
         ),
         (lambda: ChunkItem(0, 16, b"x", fragments=0), "fragments 0 is not in 1 to 65535"),
         (lambda: conversation_of(5), "there is no preset 5; `scapy-mpa craft --list` shows"),

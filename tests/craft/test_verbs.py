@@ -172,6 +172,7 @@ def send(conversation: Conversation) -> object:
         ([lambda it: it.startup(rejected=True), send], r"rejected.*7\.1\.2 rule 3"),
         ([lambda it: it.initiator.write(bytes(9), to=(1 << 64) - 8)], "RFC 5041"),
         ([lambda it: it.startup(bytes(513))], r"RFC 5044 7\.1\.1"),
+        ([send, lambda it: it.initiator.rtr_frame()], "rtr-frame-proposal-2007 2, 5"),
     ],
 )
 def test_rules(acts: list[Callable[[Conversation], object]], clause: str) -> None:

@@ -98,8 +98,8 @@ class Capture:
         flags: int = ACK,
         ack: int = 0,
         length: int | None = None,
-    ) -> list[Record]:
-        """Take a segment, and return the records that it causes.
+    ) -> None:
+        """Take a segment.
 
         :param at: octets of its side before it.
         :param ack: octets of the other side that it acknowledges.
@@ -113,20 +113,16 @@ class Capture:
         segment = Segment(
             flow, FIRST + at, acknowledged, flags, octets, there, number, number * 1000
         )
-        return self._records_of(self._flows.receive(segment))
+        self._take(self._flows.receive(segment))
 
-    def finish(self) -> list[Record]:
+    def finish(self) -> None:
         """End the capture."""
-        return self._records_of(self._flows.finish())
+        self._take(self._flows.finish())
 
-    def _records_of(self, events: Iterable[Event]) -> list[Record]:
-        new = []
+    def _take(self, events: Iterable[Event]) -> None:
         for event in events:
-            messages = self._messages.take(event)
-            new += [record_of(event, self._clock, payload=True)]
-            new += [record_of(message, self._clock) for message in messages]
-        self.records += new
-        return new
+            self.records.append(record_of(event, self._clock, payload=True))
+            self.records += [record_of(each, self._clock) for each in self._messages.take(event)]
 
     def of(self, kind: str) -> list[Record]:
         """The records of a type."""
@@ -136,6 +132,11 @@ class Capture:
     def errors(self) -> list[str]:
         """The texts of the errors."""
         return [str(record["text"]) for record in self.of("error")]
+
+    def check_errors(self, beginnings: Sequence[str]) -> None:
+        """Check that there are these errors, by the beginnings of their texts."""
+        pairs = zip(self.errors, beginnings, strict=True)
+        assert all(text.startswith(each) for text, each in pairs), self.errors
 
     @property
     def end(self) -> Record:

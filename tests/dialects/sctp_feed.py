@@ -54,6 +54,8 @@ class Talk:
         self, tsns: tuple[int, int] = FIRST_TSNS, ssns: tuple[int, int] = (0, 0), stream: int = 0
     ) -> None:
         self.units: list[Unit] = []
+        self.said: list[tuple[int, int, bytes]] = []
+        """Sender, first TSN and octets of each user message."""
         self.tsns = list(tsns)
         self.ssns = list(ssns)
         self.msns = [0, 0]
@@ -61,6 +63,7 @@ class Talk:
 
     def say(self, side: int, ppid: int, user_data: bytes, size: int | None = None) -> None:
         """Send any octets; with ``size``, in fragments of so many octets."""
+        self.said.append((side, self.tsns[side], user_data))
         unit = Unit(side, self.tsns[side], ppid, user_data, stream=self.stream)
         made = [unit] if size is None else unit.fragments(size)
         self.units += made
@@ -113,7 +116,8 @@ def talk_of(words: str) -> Talk:
     ``>`` and ``<`` are the sides. I, A, R, T, EI, EA and ER are session control messages; the
     number after a colon is the length of their Private Data. S is a Send. ``+3`` leaves out 3
     DDP-SSNs, ``-1`` repeats one. ``c8`` is a message with function code 8, also with Private Data,
-    ``p46`` a chunk with PPID 46. After ``|`` DDP-SSNs and MSNs start again.
+    ``p46`` a chunk with PPID 46, ``p16=00`` one with PPID 16 and these octets. After ``|`` DDP-SSNs
+    and MSNs start again.
     """
     talk = Talk()
     for word in words.split():
@@ -127,7 +131,8 @@ def talk_of(words: str) -> Talk:
         elif what[0] in "+-":
             talk.ssns[side] += int(what)
         elif what[0] == "p":
-            talk.say(side, int(what[1:]), b"diameter")
+            ppid, _, octets = what[1:].partition("=")
+            talk.say(side, int(ppid), bytes.fromhex(octets) or b"diameter")
         elif what[0] == "c":
             talk.control(side, int(what[1:]), bytes(int(private or 0)))
         else:

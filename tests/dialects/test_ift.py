@@ -28,7 +28,7 @@ from tests.dialects.ift import (
     send,
     sends,
 )
-from tests.truth import messages
+from tests.truth import impair, messages
 
 NONE, HEADERS, PAYLOADS = R, R | HC, R | PC
 CRCS = [BOTH, HEADERS, PAYLOADS, NONE]
@@ -169,9 +169,7 @@ def test_6_situations(flags: int, answer: int, script: str, report: str, errors:
     """Frames are reported once, in the order of the stream. So are messages."""
     capture = captured(flags, answer, script)
     assert report_of(capture, flags) == report
-    texts = capture.errors
-    assert len(texts) == len(errors)
-    assert all(text.startswith(each) for text, each in zip(texts, errors, strict=True))
+    capture.check_errors(errors)
     # A receiver makes no message of a frame with a bad CRC that it checks (7).
     checked = "h" * (not answer & IH) + "p" * (not answer & IP) + "u"
     whole = [word for word in report.split() if not set(word) & set(checked) and word != "-"]
@@ -200,18 +198,12 @@ def test_any_octets(seed: int, crcs: int, speculative: bool) -> None:
         each if rng.random() < 0.7 else rng.randbytes(rng.randrange(200))
         for each in sends(20, crcs)
     )
-    pieces = []
-    at = 0
-    while at < len(whole):
-        step = rng.randrange(1, 400)
-        pieces.append((at, whole[at : at + step]))
-        at += step
-    pieces = [each for each in pieces if rng.random() < 0.95]
+    pieces = [each for each in impair.cut_random(whole, rng, 1, 400) if rng.random() < 0.95]
     if rng.random() < 0.5:
         rng.shuffle(pieces)
     capture = Capture(crcs | SP * speculative, BOTH, limits=Limits(octets_per_half=8192))
-    for at, octets in pieces:
-        capture.segment(octets, 64 + at)
+    for piece in pieces:
+        capture.segment(piece.payload, 64 + piece.offset)
     capture.segment(at=64 + len(whole), flags=FIN | ACK)
     capture.finish()
     kept = [each["offset"] for each in capture.of("ift_frame")]

@@ -19,6 +19,7 @@ from tests.dialects.ift import (
     indication,
     send,
 )
+from tests.truth.impair import cut_mss
 from tests.truth.mpastream import crc_field
 
 A0, A1 = indication(BOTH, VTAG_A), indication(BOTH | PH, VTAG_A)
@@ -79,10 +80,9 @@ def test_4_2_situations(situation: str, cut: int) -> None:
     ends = [0, 0]
     for number, octets in enumerate(turns):
         side = number % 2
-        for start in range(0, len(octets), cut):
-            piece = octets[start : start + cut]
-            capture.segment(piece, ends[side], side=side, ack=ends[1 - side])
-            ends[side] += len(piece)
+        for piece in cut_mss(octets, cut):
+            capture.segment(piece.payload, ends[side], side=side, ack=ends[1 - side])
+            ends[side] += len(piece.payload)
     capture.finish()
     indications = capture.of("adaption_indication")
     assert "".join("AB"[each["src"] == "10.0.0.2:4000"] for each in indications) == who
@@ -90,9 +90,7 @@ def test_4_2_situations(situation: str, cut: int) -> None:
         {"A": VTAG_A, "B": VTAG_B}[each] for each in who
     ]
     assert len(capture.of("ift_frame")) == frames
-    texts = capture.errors
-    assert len(texts) == len(errors)
-    assert all(text.startswith(each) for text, each in zip(texts, errors, strict=True))
+    capture.check_errors(errors)
     assert capture.end["dialect"] == (IFT if who else None)
 
 

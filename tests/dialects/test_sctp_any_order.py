@@ -7,7 +7,6 @@ What both sides sent decides what must be found, not the order of the capture.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +22,6 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.messages import Messages
 from tests.dialects.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of
 from tests.truth import sctpstream as sctp
-from tests.truth.sctpstream import B, E, Unit
 
 seeds = st.integers(0, 2**32)
 counts = st.tuples(st.integers(0, 12), st.integers(0, 12))
@@ -43,19 +41,6 @@ def session(
     return talk
 
 
-def whole(units: list[Unit]) -> list[Unit]:
-    """The user messages of fragments, as they were sent."""
-    found: list[Unit] = []
-    for unit in units:
-        if unit.flags & B:
-            found.append(unit)
-        else:
-            last = found.pop()
-            octets, flags = last.user_data + unit.user_data, last.flags | unit.flags & E
-            found.append(replace(last, user_data=octets, flags=flags))
-    return found
-
-
 def found_in(events: list[Event]) -> set[tuple[int, int, bytes]]:
     """Sender, TSN and octets of what was found. Nothing is found twice."""
     found = [
@@ -72,9 +57,9 @@ def side_of(event: Event) -> int:
     return int(event.connection.endpoints[event.direction] != "10.0.0.1:40000")
 
 
-def sent_in(units: list[Unit]) -> set[tuple[int, int, bytes]]:
+def sent_in(talk: Talk) -> set[tuple[int, int, bytes]]:
     """The same of what was sent."""
-    return {(unit.side, unit.tsn & 0xFFFFFFFF, unit.user_data) for unit in whole(units)}
+    return {(side, tsn & 0xFFFFFFFF, user_data) for side, tsn, user_data in talk.said}
 
 
 @given(st.lists(st.tuples(counts, st.integers(0, 3)), min_size=1, max_size=5), seeds, st.booleans())
@@ -101,7 +86,7 @@ def test_any_order_and_copies(
     if len(sessions) == 1:
         rng.shuffle(frames)
     events = events_of(OPENING + frames + closing(talk))
-    assert found_in(events) == sent_in(talk.units)
+    assert found_in(events) == sent_in(talk)
     assert not of(ErrorFound, events) and not of(ChunksMissing, events)
     ended = sorted(of(ConnectionEnded, events), key=lambda each: each.connection.number)
     assert {(each.ending, each.initiator) for each in ended} == {("closed", "10.0.0.1:40000")}
@@ -141,9 +126,7 @@ def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) 
     rest = [unit for unit in talk.units if unit not in firsts]
     rng.shuffle(rest)
     events = events_of(frames_of(firsts + rest))
-    assert found_in(events) == {
-        (side, tsn & 0xFFFFFFFF, octets) for side, tsn, octets in sent_in(talk.units)
-    }
+    assert found_in(events) == sent_in(talk)
     assert not of(ErrorFound, events) and not of(ChunksMissing, events)
     (ended,) = of(ConnectionEnded, events)
     assert (ended.initiator, ended.ending) == (None, "capture ended")

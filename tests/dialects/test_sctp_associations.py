@@ -101,11 +101,6 @@ def words(ppid: int, *user_data: bytes) -> list[bytes]:
     return frames_of(talk.units)
 
 
-def on_other_layers(vlan: int | None, ipv6: bool) -> list[bytes]:
-    """The session over other layers than IPv4 on Ethernet."""
-    return [sctp.frame(each.side, each.octets, vlan=vlan, ipv6=ipv6) for each in session().units]
-
-
 def init_of_other(side: int, initiate_tag: int, tag: int) -> bytes:
     """A frame with an INIT or INIT ACK that has another Initial TSN, and this Initiate Tag."""
     made = sctp.init(side, 5000)
@@ -148,8 +143,6 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
             ((0, 1), ", 2 unknown"),
         )
     },
-    **{f"on VLAN {vlan}": (on_other_layers(vlan, False), "closed 1/1") for vlan in (None, 5)},
-    "over IPv6": (on_other_layers(None, True), "closed 1/1"),
     "from the Accept on": (CHUNKS[1:], "closed 1/1"),
     "from segments on": (frames_of(LATER.units), "capture ended 2/1"),
     "one Terminate": (ALL[:9], "half closed 1/1"),

@@ -120,6 +120,8 @@ def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
         (">EI <c6 >T <T", ["RFC 6581 7"]),
         (">EI:509 <EA:508 >T <T", ["RFC 6581 7"]),
         (">I <A >T:1", ["RFC 5043 5.2.3"]),
+        # Too short for a DDP-SSN, and for a function code.
+        (">I <A >p16=00 <p17=000100 >T <T", ["RFC 5043 5.2.2", "RFC 5043 5.2.3"]),
     ],
 )
 def test_broken_rule_is_named(words: str, expected: list[str]) -> None:
@@ -127,15 +129,6 @@ def test_broken_rule_is_named(words: str, expected: list[str]) -> None:
     events = run(talk_of(words))
     assert errors(events) == expected
     assert ends(events)[0].errors == len(expected)
-
-
-def test_short_chunks_are_named() -> None:
-    """Each short chunk is named by its clause."""
-    talk = talk_of(">I <A")
-    talk.say(0, sctp.SEGMENT, b"\0")
-    talk.say(1, sctp.CONTROL, b"\0\1\0")
-    talk.end_session()
-    assert errors(run(talk)) == ["RFC 5043 5.2.2", "RFC 5043 5.2.3"]
 
 
 def test_a_short_chunk_is_no_gap() -> None:
@@ -188,47 +181,46 @@ def test_rfc5043_10_ordered_chunks() -> None:
     assert errors(run(talk)) == ["RFC 5043 10"] * 2
 
 
-@pytest.mark.parametrize(
-    ("adaptation", "streams", "expected"),
-    [
-        (None, (4, 4), ["RFC 5043 11.1"]),
-        (7, (4, 4), ["RFC 5043 11.1"]),
-        (1, (5, 4), ["RFC 5043 8"]),
-        (1, (3, 5), ["RFC 5043 8"]),
-        (1, (4, 5), []),  # 5, and the INIT accepts no more than 4
-    ],
-)
-def test_rfc5043_11_1_adaptation(
-    adaptation: int | None, streams: tuple[int, int], expected: list[str]
-) -> None:
-    """Errors of an INIT ACK are reported with the first session."""
-    begin = opening(adaptations=(1, adaptation), streams=((4, 4), streams))
-    events = events_of(whole(talk_of(ACCEPTED), begin))
-    assert errors(events) == expected
-    for first in of(ErrorFound, events)[:1]:
-        assert (first.frame, first.seq, first.direction) == (2, 900, 1)
+NO_ADAPTATION, NOT_EQUAL, NOT_AGREED = ["RFC 5043 11.1"], ["RFC 5043 8"], ["RFC 4960 6.5"]
 
 
 @pytest.mark.parametrize(
-    ("stream", "of_init", "of_answer", "is_agreed"),
+    ("adaptation", "of_init", "of_answer", "stream", "expected"),
     [
-        (3, (4, 4), (4, 4), True),
-        (4, (4, 4), (4, 4), False),
-        (4, (9, 9), (4, 4), False),
-        (4, (4, 4), (9, 9), False),
-        (8, (9, 9), (9, 9), True),
-        (0xFFFF, (9, 9), (9, 9), False),
+        # The adaptation indication of the INIT ACK, the numbers of streams, and the stream used.
+        (None, (4, 4), (4, 4), 0, NO_ADAPTATION),
+        (7, (4, 4), (4, 4), 0, NO_ADAPTATION),
+        (1, (4, 4), (5, 4), 0, NOT_EQUAL),
+        (1, (4, 4), (3, 5), 0, NOT_EQUAL),
+        (1, (4, 4), (4, 5), 0, []),  # 5, and the INIT accepts no more than 4
+        (1, (4, 4), (4, 4), 3, []),
+        (1, (4, 4), (4, 4), 4, NOT_AGREED),
+        (1, (9, 9), (4, 4), 4, NOT_AGREED),
+        (1, (4, 4), (9, 9), 4, NOT_AGREED),
+        (1, (9, 9), (9, 9), 8, []),
+        (1, (9, 9), (9, 9), 0xFFFF, NOT_AGREED),
     ],
 )
-def test_rfc5043_8_agreed_streams(
-    stream: int, of_init: tuple[int, int], of_answer: tuple[int, int], is_agreed: bool
+def test_rfc5043_8_setup(
+    adaptation: int | None,
+    of_init: tuple[int, int],
+    of_answer: tuple[int, int],
+    stream: int,
+    expected: list[str],
 ) -> None:
-    """A DDP stream must be one that both sides agreed on (RFC 4960 6.5)."""
+    """Both sides agree on DDP, and on the streams (RFC 4960 6.5).
+
+    Errors of an INIT ACK are reported with the first session.
+    """
     talk = talk_of(ACCEPTED)
     talk.units = [replace(unit, stream=stream) for unit in talk.units]
-    events = events_of(whole(talk, opening(streams=(of_init, of_answer))))
-    assert errors(events) == ([] if is_agreed else ["RFC 4960 6.5"])
+    setup = opening(adaptations=(1, adaptation), streams=(of_init, of_answer))
+    events = events_of(whole(talk, setup))
+    assert errors(events) == expected
     assert [end.connection.stream for end in ends(events)] == [stream]
+    if expected and expected != NOT_AGREED:
+        (error,) = of(ErrorFound, events)
+        assert (error.frame, error.seq, error.direction) == (2, 900, 1)
 
 
 @pytest.mark.parametrize("dialect", [None, Dialect.DRAFT_PEER_CONNECT_01])

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.stream.events import Event, FPDURecovered, StartupSeen
@@ -107,22 +108,20 @@ def _fpdu(event: FPDURecovered) -> Row:
     return row
 
 
+def _there(fields: dict[str, Any], *names: str, **renamed: str) -> Row:
+    """Fields that are not None: those with these names, and others under new names."""
+    wanted = {**dict(zip(names, names, strict=True)), **renamed}
+    return {new: fields[old] for old, new in wanted.items() if fields[old] is not None}
+
+
 def _segment(ulpdu: bytes) -> Row:
     header = parse_ddp(ulpdu)
     control = parse_control(header.rsvdulp)
-    row: Row = {
-        "tagged": header.tagged,
-        "last": header.last,
-        "reserved": header.reserved,
-        "ddp_version": header.ddp_version,
-        "rdmap_version": control.rdmap_version,
-        "rdmap_reserved": control.reserved,
-        "opcode": control.opcode,
-    }
-    for name in ("stag", "to", "qn", "msn", "mo"):
-        value = getattr(header, name)
-        if value is not None:
-            row[name] = value
+    row = _there(
+        header._asdict(),
+        *("tagged", "last", "reserved", "ddp_version", "stag", "to", "qn", "msn", "mo"),
+    )
+    row |= _there(control._asdict(), "rdmap_version", "opcode", reserved="rdmap_reserved")
     if header.rsvdulp_word is not None:
         row["rsvdulp"] = ulpdu[1:6]
         if control.opcode in INVALIDATING:
@@ -130,44 +129,35 @@ def _segment(ulpdu: bytes) -> Row:
     return row | _body(control.opcode, header.tagged, ulpdu[header.length :])
 
 
+HEADERS: dict[int, tuple[int, Callable[[bytes], Any]]] = {
+    Opcode.READ_REQUEST: (READ_REQUEST_LENGTH, parse_read_request),
+    Opcode.ATOMIC_REQUEST: (ATOMIC_REQUEST_LENGTH, parse_atomic_request),
+    Opcode.ATOMIC_RESPONSE: (ATOMIC_RESPONSE_LENGTH, parse_atomic_response),
+}
+"""By opcode, the octets of an RDMAP header, and its parser."""
+
+
 def _body(opcode: int, tagged: bool, octets: bytes) -> Row:
     """What follows the DDP header: an RDMAP header, or payload."""
-    fields: Row = {}
-    taken = 0
     if not tagged and opcode == Opcode.TERMINATE:
         return _terminate(octets)
-    if not tagged and opcode == Opcode.READ_REQUEST:
-        taken = READ_REQUEST_LENGTH
-        fields = parse_read_request(octets[:taken])._asdict()
-    elif not tagged and opcode == Opcode.ATOMIC_REQUEST:
-        taken = ATOMIC_REQUEST_LENGTH
-        fields = parse_atomic_request(octets[:taken])._asdict()
+    fields: Row = {}
+    if not tagged and opcode in HEADERS:
+        size, parse = HEADERS[opcode]
+        fields = parse(octets[:size])._asdict()
+        octets = octets[size:]
+    if "reserved" in fields:
         # The DDP header also has a field of that name.
         fields["atomic_reserved"] = fields.pop("reserved")
-    elif not tagged and opcode == Opcode.ATOMIC_RESPONSE:
-        taken = ATOMIC_RESPONSE_LENGTH
-        fields = parse_atomic_response(octets[:taken])._asdict()
-    if octets[taken:]:
-        fields["payload"] = octets[taken:]
-    return fields
+    return {**fields, "payload": octets} if octets else fields
 
 
 def _terminate(octets: bytes) -> Row:
-    # Wireshark knows only RFC 5040's layout.
-    read = parse_terminate(octets, mirrored=False)
-    fields: Row = {
-        "layer": read.layer,
-        "etype": read.etype,
-        "error_code": read.error_code,
-        "m": read.m,
-        "d": read.d,
-        "r": read.r,
-        "terminate_reserved": read.reserved,
-    }
-    if read.ddp_segment_length is not None:
-        fields["ddp_segment_length"] = read.ddp_segment_length
-    if read.ddp_header is not None:
-        fields["copied_ddp_header"] = read.ddp_header
-    if read.rdmap_header is not None:
-        fields["copied_rdmap_header"] = read.rdmap_header
-    return fields
+    return _there(
+        # Wireshark knows only RFC 5040's layout.
+        parse_terminate(octets, mirrored=False)._asdict(),
+        *("layer", "etype", "error_code", "m", "d", "r", "ddp_segment_length"),
+        reserved="terminate_reserved",
+        ddp_header="copied_ddp_header",
+        rdmap_header="copied_rdmap_header",
+    )

@@ -7,10 +7,7 @@ for each direction and in stream order.  Wireshark need not be able to read the 
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +22,7 @@ from tests.captures import OF_OSC, OVER_TCP, PCAPS
 from tests.clean.cleaning import Cleaned, clean, events, frames_of
 from tests.craft.test_impaired import lose
 from tests.differential.test_tshark import comparable, miscut
-from tests.differential.tshark import Row, rows
+from tests.differential.tshark import Row, fields, printed, rows
 from tests.truth.cases import case
 
 PROBE = "live_siw_probe_guest_eth0.pcap.gz"
@@ -163,6 +160,12 @@ def test_acknowledgement_before_its_octets(late: int, tshark: str, tmp_path: Pat
     assert compare(conversation.frames(segments), tshark, tmp_path / "cleaned.pcapng") > 30
 
 
+def selected(tshark: str, capture: Path, display_filter: str) -> list[str]:
+    """The frames that a display filter selects, with checksums verified."""
+    verified = "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"
+    return printed(tshark, capture, "-Y", display_filter, *verified).splitlines()
+
+
 def test_holes_are_reported_by_wireshark(tshark: str, tmp_path: Path) -> None:
     """Wireshark's TCP dissector reports where octets are missing, and no other fault."""
     conversation = filled(Conversation(markers=True, packing="stream"))
@@ -171,39 +174,18 @@ def test_holes_are_reported_by_wireshark(tshark: str, tmp_path: Path) -> None:
     cleaned = clean(frames)
     path = tmp_path / "cleaned.pcapng"
     path.write_bytes(cleaned.file)
-    lost = printed(tshark, path, "tcp.analysis.lost_segment")
+    lost = selected(tshark, path, "tcp.analysis.lost_segment")
     assert len(lost) == cleaned.report.holes > 0
     faults = "tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.checksum.status == 0"
-    assert not printed(tshark, path, faults)
+    assert not selected(tshark, path, faults)
 
 
 def test_no_fault_where_nothing_is_missing(tshark: str, tmp_path: Path) -> None:
     """Sequence numbers, acknowledgement numbers and checksums are right in both directions."""
     path = tmp_path / "cleaned.pcapng"
     path.write_bytes(clean(filled(Conversation(markers=True, packing="stream")).frames()).file)
-    assert not printed(tshark, path, "tcp.analysis.flags && !tcp.analysis.window_full")
-    assert not printed(tshark, path, "tcp.checksum.status == 0 || ip.checksum.status == 0")
-
-
-def printed(
-    tshark: str, capture: Path, display_filter: str, *fields: str, preference: str | None = None
-) -> list[str]:
-    """What tshark prints for the frames that a display filter selects."""
-    chosen = [each for field in fields for each in ("-e", field)]
-    with tempfile.TemporaryDirectory() as empty_preferences:
-        done = subprocess.run(
-            [
-                *(tshark, "-n", "-r", os.fspath(capture), "-Y", display_filter),
-                *("-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"),
-                *(("-o", preference) if preference else ()),
-                *(("-T", "fields", *chosen) if fields else ()),
-            ],
-            check=True,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "WIRESHARK_CONFIG_DIR": empty_preferences},
-        )
-    return done.stdout.splitlines()
+    assert not selected(tshark, path, "tcp.analysis.flags && !tcp.analysis.window_full")
+    assert not selected(tshark, path, "tcp.checksum.status == 0 || ip.checksum.status == 0")
 
 
 RPC = ("rpcordma.xid", "rpc.msgtyp", "rpc.xid", "nfs.opcode")
@@ -211,8 +193,8 @@ RPC = ("rpcordma.xid", "rpc.msgtyp", "rpc.xid", "nfs.opcode")
 
 def test_rpc_over_rdma(tshark: str, tmp_path: Path) -> None:
     """Wireshark decodes all NFS over RPC over RDMA in a cleaned capture."""
-    wanted = printed(tshark, NFS, "rpcordma", *RPC)
+    wanted = fields(tshark, NFS, RPC, "-Y", "rpcordma")
     assert len(wanted) == 70
     path = tmp_path / "cleaned.pcapng"
     path.write_bytes(clean(frames_of(NFS)).file)
-    assert printed(tshark, path, "rpcordma", *RPC) == wanted
+    assert fields(tshark, path, RPC, "-Y", "rpcordma") == wanted

@@ -6,7 +6,6 @@ tshark is the oracle: its Terminates, FINs and RSTs, its Requests, and its Respo
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.captures import OF_OSC, REAL, capture_name
-from tests.cli.command import environment, records
+from tests.cli.command import records
+from tests.differential.tshark import fields
 
 _FIELDS = (
     *("frame.number", "tcp.stream", "ip.src", "ipv6.src", "tcp.srcport"),
@@ -25,14 +25,6 @@ _READ_REQUEST, _READ_RESPONSE, _TERMINATE = 1, 2, 7
 
 STALLED = {"netem_loss15_heavy_crcoff_at_server_B": [456]}
 """The frames that ended stalls."""
-
-
-def rows(tshark: str, path: Path) -> list[list[str]]:
-    """The fields of each frame."""
-    command = [tshark, "-n", "--disable-protocol", "nvme-tcp", "-r", str(path), "-T", "fields"]
-    command += [word for name in _FIELDS for word in ("-e", name)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment())
-    return [line.split("\t") for line in done.stdout.splitlines()]
 
 
 def opcodes_in(row: list[str]) -> list[tuple[int, bool]]:
@@ -116,7 +108,8 @@ def test_captures(tshark: str, path: Path) -> None:
     A Read lasts from the last octet of its Request to the last octet of its Response.  In one
     capture the loss was so high that a sender had to wait for its timeout.
     """
-    shown, ours = rows(tshark, path), connections(path)
+    shown = fields(tshark, path, _FIELDS, "--disable-protocol", "nvme-tcp")
+    ours = connections(path)
     known, again = ends(shown), captured_again(shown)
     for each in ours:
         end = each["end"]

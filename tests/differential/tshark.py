@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 from xml.etree import ElementTree
@@ -88,8 +89,8 @@ OCTETS = {
 """Wireshark's name of a field with octets, to ours."""
 
 ARGUMENTS = (
-    # No names for numbers, and XML: only there several FPDUs of a frame stay separate.
-    *("-n", "-Y", "iwarp_mpa", "-T", "pdml", "-J", "iwarp_mpa iwarp_ddp_rdmap data"),
+    # XML: only there several FPDUs of a frame stay separate.
+    *("-Y", "iwarp_mpa", "-T", "pdml", "-J", "iwarp_mpa iwarp_ddp_rdmap data"),
     # Without this, some ports are never dissected as iWARP.
     *("-o", "tcp.try_heuristic_first:TRUE"),
     # Without this, these dissectors take payloads, or several FPDUs are reassembled, and the octets
@@ -103,19 +104,32 @@ REORDERING = ("-o", "tcp.reassemble_out_of_order:TRUE")
 """Without it, reordered segments are dissected as they come.  With it, none after a hole are."""
 
 
+def printed(tshark: str, capture: Path, *arguments: str) -> str:
+    """What tshark prints about a capture, with the preferences of a new installation."""
+    with tempfile.TemporaryDirectory() as empty_preferences:
+        return subprocess.run(
+            [tshark, "-n", "-r", os.fspath(capture), *arguments],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "WIRESHARK_CONFIG_DIR": empty_preferences},
+        ).stdout
+
+
+def fields(tshark: str, capture: Path, names: Iterable[str], *arguments: str) -> list[list[str]]:
+    """Some fields of each frame."""
+    chosen = [word for name in names for word in ("-e", name)]
+    lines = printed(tshark, capture, *arguments, "-T", "fields", *chosen).splitlines()
+    return [line.split("\t") for line in lines]
+
+
 def rows(tshark: str, capture: Path, *, reordering: bool = True) -> list[Row]:
     """The rows of a capture, in the order in which tshark shows them.
 
     :param tshark: the program's path.
     :param reordering: True if segments may be out of order and none is missing.
     """
-    with tempfile.TemporaryDirectory() as empty_preferences:
-        pdml = subprocess.run(
-            [tshark, "-r", os.fspath(capture), *ARGUMENTS, *(REORDERING if reordering else ())],
-            check=True,
-            capture_output=True,
-            env={**os.environ, "WIRESHARK_CONFIG_DIR": empty_preferences},
-        ).stdout
+    pdml = printed(tshark, capture, *ARGUMENTS, *(REORDERING if reordering else ()))
     found: list[Row] = []
     for packet in ElementTree.fromstring(pdml):
         frame = 0

@@ -85,12 +85,6 @@ def test_too_short_for_the_message(message: type[Packet], length: int) -> None:
     assert DDPUntagged(bytes(below / bytes(length - 1))).layers() == [DDPUntagged, Raw]
 
 
-def test_defaults() -> None:
-    """A last segment of version 1; the first message of its queue."""
-    assert bytes(DDPTagged()).hex(" ", 2) == "c140 0000 0000 0000 0000 0000 0000"
-    assert bytes(DDPUntagged()).hex(" ", 2) == "4143 0000 0000 0000 0000 0000 0001 0000 0000"
-
-
 SHOWN: list[tuple[Packet, str]] = [
     (DDPTagged(stag=1, to=2) / RDMAPWrite() / b"data", "RDMA Write 4 octets"),
     (
@@ -153,17 +147,6 @@ def test_message(packet: Packet, summary: str) -> None:
     more = type(packet)(bytes(packet) + b"more")
     assert more.lastlayer().load.endswith(b"more")
     assert bytes(more) == bytes(packet) + b"more"
-
-
-def test_atomic_operations_by_name() -> None:
-    """The name is shown, and may be given."""
-    message = RDMAPAtomicRequest(atomic_operation_code="CmpSwap")
-    assert message.atomic_operation_code == 2
-    assert "atomic_operation_code= CmpSwap\n" in message.show(dump=True)
-    assert "atomic_operation_code= FetchAdd\n" in RDMAPAtomicRequest().show(dump=True)
-    assert "atomic_operation_code= 1\n" in RDMAPAtomicRequest(atomic_operation_code=1).show(
-        dump=True
-    )
 
 
 def test_show_names_the_opcode() -> None:

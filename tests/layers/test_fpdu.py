@@ -76,29 +76,6 @@ def test_crc_stays_after_a_change_until_cleared() -> None:
     assert bytes(fpdu) == changed
 
 
-# Dissected
-
-
-def test_crc_verdict() -> None:
-    """Bad for any other octets, unknown if the CRC is not there."""
-    octets = plain(WRITE)
-    assert FPDU(octets).crc_verdict() == "good"
-    assert FPDU(octets[:-4] + bytes(4)).crc_verdict() == "bad"
-    assert FPDU(octets[:-1]).crc_verdict() == "unknown"
-    assert FPDU().crc_verdict() == "good"
-    assert FPDU(crc=0).crc_verdict() == "bad"
-
-
-def test_cut_short_is_visible() -> None:
-    """A field that is cut holds the octets that are left of it."""
-    octets = plain(WRITE)
-    assert FPDU(octets[:1]).ulpdu_length == b"\x00"
-    assert FPDU(octets[:-2]).crc == octets[-4:-2]
-    assert FPDU(octets[:-4]).crc == b""
-    assert FPDU(octets[:-6]).pad == bytes(1)
-    assert FPDU(octets[:18])[Raw].load == b"he"
-
-
 # Shown
 
 
@@ -121,11 +98,6 @@ def test_cut_short_is_visible() -> None:
 def test_summary(octets: bytes, text: str) -> None:
     """Length, CRC verdict, the place of the data, and the message as the RFC calls it."""
     assert FPDU(octets).summary() == text
-
-
-def test_summary_of_a_crafted_one() -> None:
-    """What is still to be computed is not judged."""
-    assert (FPDU() / b"abc").summary() == "MPA FPDU 3 octets / Raw"
 
 
 # No FPDU follows another one at phase 4: a CRC that ends there would lie where a Marker must.
@@ -183,25 +155,6 @@ def test_markers_without_a_phase() -> None:
     """Nobody knows where they belong."""
     with pytest.raises(LocalProtocolError, match="phase"):
         bytes(FPDU(markers=[MPAMarker()]))
-
-
-def test_what_follows_is_padding() -> None:
-    """A Marker right behind the CRC belongs to the next FPDU (RFC 5044 4.3)."""
-    octets = bytes(FPDU(phase=500) / Raw(b"abcdef"))
-    assert len(octets) == 12
-    fpdu = FPDU(octets + b"next", phase=500)
-    assert fpdu.markers is None
-    assert fpdu[Padding].load == b"next"
-    assert bytes(fpdu) == octets + b"next"
-
-
-def test_marker_alone() -> None:
-    """Four octets, of which some may be missing."""
-    marker = MPAMarker(bytes.fromhex("0001 0014"))
-    assert (marker.reserved, marker.fpduptr) == (1, 0x14)
-    for length in range(1, 5):
-        assert bytes(MPAMarker(bytes.fromhex("00010014")[:length])) == bytes(marker)[:length]
-    assert bytes(MPAMarker()) == bytes(4)
 
 
 def test_show() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.layers.sctp import SCTP, SCTPChunkData
 from scapy.packet import Packet, Raw
@@ -69,15 +68,6 @@ def test_a_chunk_of_another_kind_follows() -> None:
     ]
 
 
-def test_a_packet_built_with_scapy() -> None:
-    """Scapy's layers and ours make the octets that were written out by hand."""
-    data = DDPSegmentChunk(ddp_ssn=3) / DDPUntagged(msn=2) / RDMAPSend() / b"hello"
-    packet = SCTP(sport=40000, dport=4000, tag=sctp.TAGS[0]) / chunk(16, data, tsn=77)
-    expected = sctp.packet(0, sctp.data(77, 16, sctp.segment(3, sctp.send(2, b"hello"))))
-    assert bytes(packet) == expected
-    assert bytes(IP(bytes(IP(src="10.0.0.1", dst="10.0.0.2") / packet))[SCTP]) == expected
-
-
 @given(words, ulpdus())
 def test_segment_and_codec(ddp_ssn: int, ulpdu: bytes) -> None:
     """Both read the same, and what was dissected is rebuilt."""
@@ -126,11 +116,3 @@ def test_summaries() -> None:
     )
     made = DDPSegmentChunk(ddp_ssn=3) / DDPUntagged(msn=2) / RDMAPSend() / b"hello"
     assert made.summary().startswith("DDP Segment Chunk ddp_ssn=3 / DDP Untagged qn=0 msn=2 mo=0 L")
-
-
-def test_bound_but_once() -> None:
-    """However often that is asked for: Scapy would look through its bindings for longer."""
-    bound = list(SCTPChunkData.payload_guess)
-    bind_sctp()
-    assert bound == SCTPChunkData.payload_guess
-    assert sum(layer is DDPSegmentChunk for _, layer in bound) == 1

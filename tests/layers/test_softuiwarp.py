@@ -50,11 +50,6 @@ def test_summary_tells_a_pad_that_is_none(packet: FPDU, text: str) -> None:
     assert packet.summary() == f"{text} / Raw"
 
 
-def test_with_a_phase_it_is_rfc_5044s() -> None:
-    """Of SoftUiWARP's Markers nothing is known."""
-    assert bytes(FPDU(phase=0, dialect="softuiwarp") / b"odd") == bytes(FPDU(phase=0) / b"odd")
-
-
 def test_other_dialects() -> None:
     """What pads as RFC 5044 has it does so; a name that there is not is refused."""
     assert bytes(FPDU(dialect="erdma") / b"odd") == bytes(FPDU() / b"odd")

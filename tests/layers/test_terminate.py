@@ -98,13 +98,6 @@ def test_errors_by_name() -> None:
     ]
 
 
-def test_show_says_what_was_decided_and_why() -> None:
-    """The last two lines of the layer."""
-    lines = RDMAPTerminate(SIW["nothing copied"]).show(dump=True).splitlines()
-    evidence = "only mirrored do the octets give a defined error"
-    assert lines[-2:] == ["  mirrored  = True", f"  evidence  = {evidence}"]
-
-
 def test_changed_fields_are_built() -> None:
     """Nothing of the old octets is left."""
     message = RDMAPTerminate(SIW["untagged"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.packet import Packet, Raw
+from scapy.packet import Packet, Padding, Raw
 
 from scapy_mpa.layers import (
     FPDU,
@@ -44,6 +44,7 @@ def test_fpdu(ulpdu: bytes, phase: int | None, reserved: int) -> None:
     assert bytes(read.payload) == ulpdu
     assert bytes(read) == octets
     assert read.crc_verdict() == "good"
+    assert FPDU(octets + b"next", phase=phase)[Padding].load == b"next"
     read.ulpdu_length, read.pad = 0, b"?"
     read.recompute()
     assert bytes(read) == plain

@@ -19,7 +19,6 @@ from tests.truth.hostile import HOSTILE, MSS
 from tests.truth.impair import ACK, PSH, SYN, Segment
 
 SEED = 11
-SOUND_HEADERS = HOSTILE["sound headers in connections of their own"]
 
 
 def stream(*, crc: bool, markers: bool, mulpdu: int) -> tuple[bytes, list[tuple[int, int]]]:
@@ -118,17 +117,3 @@ def test_connections_within_startup_are_not_searched(tmp_path: Path) -> None:
         ]
         frames += pcapfile.frames(talk, hosts=hosts)
     assert found(tmp_path / "begun.pcap", frames) == (0, "")
-
-
-@pytest.mark.parametrize("command", ["dissect", "summary"])
-def test_unsearched_directions_are_reported(tmp_path: Path, command: str) -> None:
-    """Standard error says how many directions, for a pipe as for a file."""
-    path = tmp_path / "hostile.pcap"
-    path.write_bytes(pcapfile.pcap(SOUND_HEADERS(60).hostile))
-    result = run(command, "--json", path)
-    assert result.exit_code == 0
-    text = " directions were not searched to their end for FPDUs: too many octets look like them\n"
-    assert result.stderr.endswith(text)
-    count = int(result.stderr.removesuffix(text).rsplit(" ", 1)[1])
-    assert 30 < count <= 60
-    assert run(command, "--json", "-", stdin=path.read_bytes()).stderr.endswith(f"{count}{text}")

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bounds, shares
-from benchmarks.bounds import Cost
+from benchmarks import shares
 from benchmarks.shares import Share
 from tests.truth import pcapfile
 from tests.truth.hostile import HOSTILE
@@ -54,18 +53,6 @@ def test_equal_rows_of_tshark_count_once_and_bare_lengths_count() -> None:
     assert shares._matching(Counter([(31, *[None] * 8)]), wanted) == 0
 
 
-def test_table_of_shares() -> None:
-    """Less than all never shows as 100 %.  A dash means that it was not measured."""
-    results = [
-        ("one", "neither", Share(10_000, 10_000, 0, 9_999), 0, Share(10_000, 9_999, 2)),
-        ("two", "both", Share(3, 2, 1, 1), 1, None),
-    ]
-    assert shares.table(results).splitlines()[2:] == [
-        "| one | no | 10000 | 100 % | 0 | 0 | 99.9 % | 99.9 % | 2 |",
-        "| two | yes | 3 | 66.6 % | 1 | 1 | 50.0 % | - | - |",
-    ]
-
-
 @pytest.mark.examples
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_and_clean_captures_have_the_same_size(name: str) -> None:
@@ -74,12 +61,3 @@ def test_hostile_and_clean_captures_have_the_same_size(name: str) -> None:
     assert 150 <= len(hostile) <= 260
     assert abs(len(hostile) - len(clean)) <= 10
     assert max(map(len, hostile)) <= max(map(len, clean))
-
-
-def test_table_of_bounds(tmp_path: Path) -> None:
-    """Ratios compare the time per segment.  The command reads the capture."""
-    pair = HOSTILE["a hole at the start of every flow"](100)
-    cost = bounds.cost_of(pair.hostile, 1, tmp_path)
-    assert cost.segments == len(pair.hostile) and cost.cpu > 0 and cost.peak > 1 << 20
-    rows = [("one", Cost(1000, 0.5, 30 << 20), Cost(2000, 0.1, 20 << 20))]
-    assert bounds.table(rows).splitlines()[2] == "| one | 1000 | 500.0 | 50.0 | 10.0 | 30 | 20 |"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import pathlib
 import struct
 import time
-from collections import namedtuple
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -19,11 +18,11 @@ from scapy.layers.inet import IP, TCP
 from scapy.packet import Packet, Raw, bind_layers, split_layers
 from scapy.sendrecv import sniff
 from scapy.sessions import IPSession
-from scapy.utils import PcapNgReader, PcapReader, RawPcapNgReader, RawPcapReader, rdpcap
+from scapy.utils import PcapNgReader, PcapReader, rdpcap
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import FPDU, DDPUntagged, RDMAPSend
-from scapy_mpa.session import MPASession, Provenance, form, lower, packets, rdmpa, upper
+from scapy_mpa.session import MPASession, Provenance, lower, packets, rdmpa, upper
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
@@ -31,7 +30,6 @@ from scapy_mpa.wire.fpdu import build_fpdu
 from tests.capture import build
 from tests.captures import OF_OSC, OVER_TCP, PCAPS, capture_name
 from tests.session.plain import dissected, layers, state, without_payload, yielded
-from tests.straight.ways import as_pcapng
 
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 CONNECTION = ConnectionId(0, bytes(12))
@@ -180,31 +178,9 @@ def test_layers_without_a_form(module: Any, monkeypatch: pytest.MonkeyPatch) -> 
     check_rping()
 
 
-def test_no_layer_is_like_its_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All frames are dissected if layers have another form than expected."""
-    monkeypatch.setattr(form, "are_alike", lambda *_: False)
-    check_rping()
-
-
 def test_another_session_sees_each_packet_first() -> None:
     """All frames are dissected if another session sees each packet first."""
     check_rping(supersession=IPSession)
-
-
-@pytest.mark.parametrize(
-    ("reader", "written"), [(RawPcapReader, bytes), (RawPcapNgReader, as_pcapng)]
-)
-def test_records_with_another_field(
-    reader: Any, written: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Files are read also if Scapy's metadata of a record have one more field."""
-    fields = "more", *reader.PacketMetadata._fields
-    more = namedtuple("more", fields, defaults=[None] * len(fields))
-    monkeypatch.setattr(reader, "PacketMetadata", more)
-    path = tmp_path / "made"
-    path.write_bytes(written(RPING.read_bytes()))
-    found = sniff(offline=str(path), session=MPASession, quiet=True)
-    assert [*map(bytes, found)] == [*map(bytes, from_pcap(RPING))]
 
 
 # -- lower layers ----------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import find
-from scapy_mpa.layers import FPDU, IFTFrame, RDMAPTerminate
+from scapy_mpa.layers import FPDU, RDMAPTerminate
 from scapy_mpa.records.record import record_of
 from scapy_mpa.session import MPASession, Provenance, rdmpa
 from scapy_mpa.stream.clock import Clock
@@ -340,13 +340,3 @@ def test_messages_of_joined_captures() -> None:
     brought = [packet for each in joined.messages() for packet in each.packets]
     assert len(brought) == sum(FPDU in packet for packet in joined)
     assert len(set(map(id, brought))) == len(brought)
-
-
-def test_dialect_and_crcs_of_packets() -> None:
-    """FPDUs of SoftUiWARP name it.  IFT Frames have the verdicts of their records."""
-    packets = rdmpa(PCAPS / "crafted/softuiwarp.pcap", dialect="softuiwarp")
-    assert {each[FPDU].dialect for each in packets if FPDU in each} == {"softuiwarp"}
-    path = PCAPS / "crafted/ift_speculative.pcap"
-    found = [each[IFTFrame].crc_verdicts() for each in rdmpa(path) if IFTFrame in each]
-    rows = records("--type", "ift_frame", path)
-    assert found == [(each["header_crc"], each["payload_crc"]) for each in rows]

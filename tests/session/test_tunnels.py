@@ -9,31 +9,21 @@ import pytest
 from scapy.layers.inet import TCP
 from scapy.sendrecv import sniff
 
-from scapy_mpa.capture import open_capture
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import MPASession, rdmpa
-from tests.capture.stacks import ALONE
+from tests.capture.stacks import ALONE, inside
 from tests.captures import PCAPS
-from tests.truth import pcapfile
 
 CAPTURE = PCAPS / "rping_mpa2_crcon.pcap"
 PLAIN = [bytes(each[FPDU]) for each in rdmpa(CAPTURE) if FPDU in each]
-
-
-def inside(name: str, directory: Path) -> Path:
-    """The capture with each IP packet in a tag or tunnel."""
-    with open_capture(CAPTURE) as capture:
-        frames = [ALONE[name](frame.octets[14:]) for frame in capture]
-    path = directory / "inside.pcap"
-    path.write_bytes(pcapfile.pcap(frames))
-    return path
 
 
 @pytest.mark.examples
 @pytest.mark.parametrize("name", ALONE)
 def test_fpdus_inside(name: str, tmp_path: Path) -> None:
     """FPDUs are the same, each above a TCP layer, without headers that Scapy cannot dissect."""
-    path = inside(name, tmp_path)
+    path = tmp_path / "inside.pcap"
+    path.write_bytes(inside(ALONE[name], CAPTURE))
     for packets in (rdmpa(path), sniff(offline=str(path), session=MPASession, quiet=True)):
         found = [each for each in packets if FPDU in each]
         assert [bytes(each[FPDU]) for each in found] == PLAIN

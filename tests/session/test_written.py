@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.layers.inet import IP, TCP
-from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.plist import PacketList
 from scapy.sendrecv import sniff
-from scapy.utils import rdpcap, wrpcap
+from scapy.utils import wrpcap
 
 from scapy_mpa.craft import Conversation
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import MPASession, rdmpa
 from tests.captures import CRAFTED, REAL, capture_name
 from tests.session.plain import layers
-from tests.truth import pcapfile
 from tests.truth.situations import SITUATIONS, case_of
 
 Found = dict[tuple[str, str], list[tuple[type[Packet], int, bytes, str | None]]]
@@ -54,20 +51,6 @@ def read_again(packets: PacketList, folder: Path, **options: Any) -> Found:
     path = folder / "written.pcap"
     wrpcap(str(path), packets)
     return found_in(rdmpa(path, **options))
-
-
-def test_times_to_the_nanosecond(tmp_path: Path) -> None:
-    """Packets, also of FPDUs, have the times that Scapy reads, and are written with them."""
-    conversation, path, written = Conversation(), tmp_path / "a", tmp_path / "b"
-    for _ in range(20):
-        conversation.initiator.send(b"x")
-    frames = [each.octets for each in conversation.frames()]
-    path.write_bytes(pcapfile.pcap(frames, nanoseconds=True, step=77))
-    for packets in (*ways(path), rdmpa(path, others=True)):
-        wrpcap(str(written), packets, nano=True)
-        times = [each.time for each in rdpcap(str(path))]
-        again = rdpcap(str(written))
-        assert len(again) == len(packets) and all(each.time in times for each in again)
 
 
 @pytest.mark.examples
@@ -131,20 +114,3 @@ def test_tcp_options_that_scapy_cannot_build(tmp_path: Path) -> None:
     sack = b"\1\5\6\6\5\x66\x95\xf4"
     for packets in ways_with(tmp_path / "captured.pcapng", sack, sack):
         assert len(fpdus(found_in(packets))) == 3
-
-
-@pytest.mark.parametrize("mss", [100, 536, 9000])
-@pytest.mark.parametrize("markers", [False, True])
-def test_segments(mss: int, markers: bool) -> None:
-    """Each FPDU has its own segment after that of the one before; the last segment has the FIN."""
-    conversation = Conversation(mss=mss, packing="stream", mulpdu=700, markers=markers)
-    for size in (1, 2000, 30, 0, 600):
-        conversation.initiator.send(bytes(size))
-    frames = [Ether(each.octets) for each in conversation.frames()]
-    last = max((each for each in frames if each[TCP].sport == 40000), key=lambda p: p[TCP].seq)
-    last[TCP].flags = "FPA"
-    packets = sniff(offline=frames, session=MPASession(others=False), quiet=True)
-    sent = [Ether(bytes(each)) for each in packets if each[TCP].sport == 40000]
-    ends = [each[TCP].seq + each[IP].len - 52 + 12 for each in sent]
-    assert [each[TCP].seq for each in sent[1:]] == ends[:-1]
-    assert [bool(each[TCP].flags.F) for each in sent] == [False] * (len(sent) - 1) + [True]

@@ -25,12 +25,14 @@ from scapy_mpa.stream.octets import overlap
 from scapy_mpa.stream.recovery import Recovery
 from scapy_mpa.wire.errors import CaptureError
 from tests.captures import OVER_TCP, PCAPS, capture_name
+from tests.recovery.damaged import heavily_damaged
 from tests.straight.ways import recovery, same, same_in_pcapng, straight, texts
-from tests.stream.feed import halves
 from tests.stream.scene import Octets, Scene
 from tests.stream.startup import reply, request
-from tests.truth import impair, messages, mpastream, pcapfile
-from tests.truth.impair import ACK, PSH, Segment, Sending
+from tests.stream.test_negotiation import PEERS
+from tests.truth import messages, mpastream, pcapfile
+from tests.truth.cases import case
+from tests.truth.impair import ACK, PSH, Segment
 
 IP_AT, TCP_AT, DATA_AT = 14, 34, 54
 
@@ -58,129 +60,17 @@ def test_captures(path: pathlib.Path) -> None:
 # -- segments --------------------------------------------------------------------------------------
 
 
-WAYS = ["segment size", "any size", "one FPDU a segment", "several FPDUs a segment", "tiny"]
-
-
-def cut(way: str, half: impair.Half, rng: random.Random) -> list[Sending]:
-    """Segments of a direction, cut in one of ``WAYS``."""
-    if way == "segment size":
-        return impair.cut_mss(half.octets, rng.choice((536, 1448, 1460, 3000)))
-    if way == "any size":
-        return impair.cut_random(half.octets, rng, 1, rng.choice((40, 700, 65495)))
-    if way == "one FPDU a segment":
-        return impair.cut_aligned(half.octets, half.truth)
-    if way == "several FPDUs a segment":
-        return impair.cut_packed(half.octets, half.truth, rng.choice((1460, 8960)))
-    return impair.cut_random(half.octets[:4000], rng, 1, 60)
-
-
-def flipped(sendings: list[Sending], at: int) -> list[Sending]:
-    """The sendings, with the octet at an offset of the stream changed."""
-    return [
-        Sending(
-            each.offset,
-            bytes(
-                octet ^ 0x55 * (place == at)
-                for place, octet in enumerate(each.payload, each.offset)
-            ),
-        )
-        for each in sendings
-    ]
-
-
-def shifted(sendings: list[Sending], rng: random.Random) -> list[Sending]:
-    """The sendings, with copies of some at wrong offsets a little farther on."""
-    result = list(sendings)
-    for each in rng.sample(sendings, min(2, len(sendings))):
-        by = rng.choice((1, 99, 3 * len(each.payload)))
-        result.insert(rng.randrange(len(result)), Sending(each.offset + by, each.payload))
-    return result
-
-
-Harm = Callable[[list[Sending], impair.Half, random.Random], list[Sending]]
-HARM: dict[str, Harm] = {
-    "none": lambda sent, half, rng: sent,
-    "loss": lambda sent, half, rng: impair.lose_and_retransmit(
-        sent, rng, 0.05, 40, seen=rng.random() < 0.5
-    ),
-    "order": lambda sent, half, rng: impair.reorder(sent, rng, rng.choice((0.1, 0.6)), 6),
-    "copies": lambda sent, half, rng: impair.duplicate(sent, rng, 0.1, 30),
-    "probes": lambda sent, half, rng: impair.keepalive(sent, rng, 0.1, garbage=True),
-    "missed": lambda sent, half, rng: impair.miss(sent, rng, 0.05),
-    "elsewhere": lambda sent, half, rng: impair.overlap(sent, half.octets, rng, 0.1),
-    "differing": lambda sent, half, rng: impair.overlap(
-        sent, half.octets, rng, 0.1, differing=True
-    ),
-    "shifted": lambda sent, half, rng: shifted(sent, rng),
-    "damage": lambda sent, half, rng: flipped(sent, rng.randrange(len(half.octets) or 1)),
-    "header": lambda sent, half, rng: flipped(
-        sent, rng.choice(half.truth).seq_offset + rng.randrange(20) if half.truth else 0
-    ),
-}
-HIDES_NONE = {"none", "loss", "order", "copies", "probes", "elsewhere"}
-"""Kinds of harm after which every FPDU is still found."""
-
-
-def out_of_place(segment: Segment, rng: random.Random) -> Segment:
-    """The segment with another sequence or acknowledgement number."""
-    field, by = rng.choice(("seq", "ack")), rng.choice((-5000, -1, 1, 100, 70_000, 1 << 31))
-    return segment._replace(**{field: (getattr(segment, field) + by) % (1 << 32)})
-
-
 @given(
     seed=st.integers(0, 2**32),
-    markers=st.tuples(st.booleans(), st.booleans()),
-    crc=st.booleans(),
-    mulpdu=st.sampled_from((64, 500, 1442, 8940, 60000)),
-    way=st.sampled_from(WAYS),
-    harm=st.lists(st.sampled_from(sorted(HARM)), min_size=1, max_size=3),
-    snap=st.sampled_from((None, None, None, 60, 100, 400)),
-    odd=st.integers(0, 3),
+    damaged=st.booleans(),
     window=st.sampled_from((200, 5000, 7 << 14)),
 )
-# Without CRCs, starts of segments are evidence: recovery gets octets back as they were captured.
-@example(4, (False, False), False, 64, "any size", ["damage"], None, 0, 7 << 14)
-def test_conversations(
-    seed: int,
-    markers: tuple[bool, bool],
-    crc: bool,
-    mulpdu: int,
-    way: str,
-    harm: list[str],
-    snap: int | None,
-    odd: int,
-    window: int,
-) -> None:
-    """Conversations with any harm, captured from any point, and read in windows of any size.
-
-    :param odd: how many segments have a wrong sequence or acknowledgement number.
-    """
-    rng = random.Random(seed)
-    pair = halves(rng, markers=markers, crc=crc, count=rng.randint(1, 25), mulpdu=mulpdu)
-    if seed % 4 == 0:
-        pair = (impair.isn_wrapping_at(pair[0], len(pair[0].octets) // 2), pair[1])
-    both = []
-    for half in pair:
-        sendings = cut(way, half, rng)
-        for each in harm:
-            sendings = HARM[each](sendings, half, rng)
-        both.append(sendings)
-    segments = impair.conversation(
-        pair, (both[0], both[1]), rng, ack_missed=0.3, close=rng.choice(("fin", "rst", None))
-    )
-    is_whole = seed % 3 != 0
-    if not is_whole:
-        segments = segments[rng.randrange(len(segments)) :]
-    for _ in range(odd):
-        at = rng.randrange(len(segments))
-        segments[at] = out_of_place(segments[at], rng)
-    octets = pcapfile.pcap(pcapfile.frames(segments), snaplen=snap or 1 << 18)
+def test_conversations(seed: int, damaged: bool, window: int) -> None:
+    """Conversations of all dimensions, even heavily damaged, read in windows of any size."""
+    octets = heavily_damaged(seed) if damaged else case(seed).pcap()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "_CHUNK", window)
         lines = same(octets)
-    if is_whole and HIDES_NONE.issuperset(harm) and way != "tiny" and not snap and not odd:
-        found = sum(line.startswith('{"type":"fpdu"') for line in lines)
-        assert found == sum(len(half.truth) for half in pair)
     if seed % 2:
         same_in_pcapng(octets, lines)
 
@@ -207,6 +97,15 @@ HEADERS = st.one_of(
 @example(seed=0, headers=[], lengths=[], markers=False, size=1, damaged=False)
 # A whole FPDU has fewer octets than a DDP header.
 @example(seed=0, headers=[], lengths=[5] * 12, markers=False, size=16, damaged=False)
+# The Last segment of a Write has a lower Tagged Offset than the first.
+@example(
+    seed=0,
+    headers=[messages.tagged_header(messages.WRITE, 0, to, to == 0) for to in (1 << 32, 0)],
+    lengths=[],
+    markers=False,
+    size=100,
+    damaged=False,
+)
 def test_fpdus_of_any_length(
     seed: int, headers: list[bytes], lengths: list[int], markers: bool, size: int, damaged: bool
 ) -> None:
@@ -248,14 +147,10 @@ def changed(at: int, octets: bytes) -> Callable[[bytearray, random.Random], list
     return lambda frame, rng: [bytes(frame[:at] + octets + frame[at + len(octets) :])]
 
 
-def hit(begin: int, end: int | None) -> Callable[[bytearray, random.Random], list[bytes]]:
-    """A function that gives a frame with a wrong bit somewhere."""
-
-    def made(frame: bytearray, rng: random.Random) -> list[bytes]:
-        frame[rng.randrange(begin, end or len(frame))] ^= 1 << rng.randrange(8)
-        return [bytes(frame)]
-
-    return made
+def with_wrong_bit(frame: bytearray, rng: random.Random) -> list[bytes]:
+    """A frame with a wrong bit in its headers."""
+    frame[rng.randrange(DATA_AT)] ^= 1 << rng.randrange(8)
+    return [bytes(frame)]
 
 
 def with_total_length(frame: bytearray, rng: random.Random) -> list[bytes]:
@@ -274,11 +169,7 @@ def with_options(frame: bytearray, rng: random.Random) -> list[bytes]:
 
 UNUSUAL: dict[str, Callable[[bytearray, random.Random], list[bytes]]] = {
     "nothing": lambda frame, rng: [bytes(frame)],
-    "damage": hit(DATA_AT, None),
-    "header": hit(0, DATA_AT),
-    "flags": hit(TCP_AT + 13, TCP_AT + 14),
-    "acknowledged": hit(TCP_AT + 8, TCP_AT + 12),
-    "elsewhere": hit(TCP_AT + 4, TCP_AT + 8),
+    "header": with_wrong_bit,
     "fragment": changed(IP_AT + 6, b"\x20"),
     "time to live": changed(IP_AT + 8, b"\x3f"),
     "service": changed(IP_AT + 1, b"\2"),
@@ -288,8 +179,6 @@ UNUSUAL: dict[str, Callable[[bytearray, random.Random], list[bytes]]] = {
     "options": with_options,
     "trailer": lambda frame, rng: [bytes(frame) + bytes(4)],
     "cut": lambda frame, rng: [bytes(frame[:-8])],
-    "twice": lambda frame, rng: [bytes(frame)] * 2,
-    "missing": lambda frame, rng: [],
     "another": lambda frame, rng: [*changed(29, b"\3")(frame, rng), bytes(frame)],
     "no TCP": lambda frame, rng: [bytes(60), bytes(frame)],
 }
@@ -434,11 +323,7 @@ def test_any_octets_as_a_capture_or_frame_by_frame(
         {},
         {"Q": request(private_data=bytes(300)), "A": reply(private_data=bytes(300))},
         {"Q": request(revision=0), "A": reply(revision=0)},
-        {
-            frame: each(revision=2, enhanced=1, private_data=mpastream.enhanced_data(4, 4, **flags))
-            for flags in ({"a": 1, "b": 1},)
-            for frame, each in (("Q", request), ("A", reply))
-        },
+        PEERS,
     ],
     ids=["RFC 5044", "Private Data", "revision 0", "peers"],
 )
@@ -455,23 +340,32 @@ def test_recovery_is_not_needed(
     assert straight(octets) == lines
 
 
-@pytest.mark.parametrize("startup", [">-Q <A", ">Q <-A", ">Q+9 <A", ">Q <A+9"])
-def test_recovery_is_not_needed_for_long(monkeypatch: pytest.MonkeyPatch, startup: str) -> None:
-    """Recovery gives back a connection whose startup frame is missing.
+@pytest.mark.parametrize(
+    ("startup", "turn", "letters", "most"),
+    [
+        *((words, ">f < <f > ", {}, 80) for words in (">-Q <A", ">Q <-A", ">Q+9 <A", ">Q <A+9")),
+        *((words, ">f < <f > ", PEERS, 80) for words in (">Q <A >0+9", ">Q <A <f >0")),
+        (">Q <A >-0", "<f > ", PEERS, 140),
+    ],
+)
+def test_recovery_is_not_needed_for_long(
+    monkeypatch: pytest.MonkeyPatch, startup: str, turn: str, letters: dict[str, Octets], most: int
+) -> None:
+    """Recovery gives back a connection whose startup frame, or RTR indication, is missing.
 
     A longer connection costs it no more segments.
     """
     taken, take = Counter[int](), Recovery.take
-    for rounds in (20, 60):
+    for rounds in (80, 120):
 
         def counted(self: Recovery, segment: Any, rounds: int = rounds) -> None:
             taken[rounds] += 1
             take(self, segment)
 
-        talk = Scene(f"{startup} >f < " + ">f < <f > " * rounds + ">F <F")
+        talk = Scene(f"{startup} {turn * rounds} >F <F", letters)
         octets = pcapfile.pcap(pcapfile.frames(talk.segments))
         lines = recovery(octets)
         with monkeypatch.context() as patched:
             patched.setattr(Recovery, "take", counted)
             assert straight(octets) == lines
-    assert taken[20] == taken[60] < 80
+    assert taken[80] == taken[120] < most

@@ -7,6 +7,7 @@ import io
 import random
 import struct
 from collections.abc import Collection, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,29 +18,9 @@ from scapy_mpa.stream import shapes
 from scapy_mpa.stream.direction import Direction
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from tests.straight.ways import recovery, straight
-from tests.stream.feed import halves
+from tests.straight.ways import by_turns, connection, recovery, straight
 from tests.stream.scene import Scene
-from tests.truth import impair, messages, mpastream, pcapfile
-
-
-def in_turn(seed: int, count: int, sizes: tuple[int, ...], *, crc: bool, markers: bool) -> bytes:
-    """A capture of ``count`` connections at the same time, in segments of one of the sizes."""
-    rng = random.Random(seed)
-    scripts = []
-    for number in range(count):
-        pair = halves(rng, markers=(markers, False), crc=crc, count=8, mulpdu=900)
-        cut = [impair.cut_mss(each.octets, rng.choice(sizes)) for each in pair]
-        segments = impair.conversation(pair, (cut[0], cut[1]), rng, close="fin")
-        scripts.append(pcapfile.frames(segments, ports=(40000 + number, 4000)))
-    frames = []
-    while scripts:
-        script = rng.choice(scripts)
-        frames += script[:3]
-        del script[:3]
-        if not script:
-            scripts.remove(script)
-    return pcapfile.pcap(frames)
+from tests.truth import messages, mpastream, pcapfile
 
 
 @given(
@@ -55,7 +36,13 @@ def test_many_connections(
     seed: int, count: int, most: int, idle: float, half: int, crc: bool, markers: bool
 ) -> None:
     """If there are more connections than may be followed, both ways end the same ones."""
-    octets = in_turn(seed, count, (700, 1448), crc=crc, markers=markers)
+    rng = random.Random(seed)
+    options: dict[str, Any] = {"crc": crc, "markers": (markers, False), "count": 8}
+    scripts = [
+        pcapfile.frames(connection(rng, sizes=(700, 1448), **options)[1], ports=(number, 4000))
+        for number in range(40_000, 40_000 + count)
+    ]
+    octets = pcapfile.pcap(by_turns(rng, scripts))
     limits = Limits(octets_per_half=half, connections=most, idle_seconds=idle)
     assert straight(octets, limits) == recovery(octets, limits)
 

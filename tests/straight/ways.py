@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
+from dataclasses import replace
+from typing import BinaryIO, TypeVar
 
 import pytest
 
@@ -20,6 +22,11 @@ from scapy_mpa.records.record import record_of
 from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from tests.capture import build
+from tests.stream.feed import halves
+from tests.truth import impair
+from tests.truth.impair import Half, Segment
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -30,10 +37,15 @@ def recovery_alone() -> Iterator[None]:
         yield
 
 
-def recovery(octets: bytes, limits: Limits | None = None) -> list[str]:
+def _reading(file: BinaryIO, limits: Limits | None, checks: bool = True) -> Reading:
+    """Read a capture with messages, and with checks or without."""
+    return Reading(open_capture(file), limits=limits, messages=True, checks=checks)
+
+
+def recovery(octets: bytes, limits: Limits | None = None, *, checks: bool = False) -> list[str]:
     """The records of a capture, event by event, if recovery reads every segment."""
     with recovery_alone():
-        reading = Reading(open_capture(io.BytesIO(octets)), limits=limits, messages=True)
+        reading = _reading(io.BytesIO(octets), limits, checks)
         return [
             json_of(record_of(event, reading.clock))
             for batch in reading.batches()
@@ -41,9 +53,9 @@ def recovery(octets: bytes, limits: Limits | None = None) -> list[str]:
         ]
 
 
-def straight(octets: bytes, limits: Limits | None = None) -> list[str]:
+def straight(octets: bytes, limits: Limits | None = None, *, checks: bool = False) -> list[str]:
     """The records as ``dissect --json`` prints them."""
-    reading = Reading(open_capture(io.BytesIO(octets)), limits=limits, messages=True)
+    reading = _reading(io.BytesIO(octets), limits, checks)
     page = RecordPage(reading.clock).page
     return b"".join([page(rows) for rows in reading.rows()]).decode().splitlines()
 
@@ -60,8 +72,7 @@ def texts(
     """
 
     def reading() -> Reading:
-        file = io.BytesIO(octets) if open_file is None else open_file()
-        return Reading(open_capture(file), limits=limits, messages=True)
+        return _reading(io.BytesIO(octets) if open_file is None else open_file(), limits)
 
     with recovery_alone():
         alone = reading()
@@ -79,8 +90,8 @@ def texts(
 
 def same(octets: bytes, limits: Limits | None = None) -> list[str]:
     """Check that both ways give the same records and lines, and return the records."""
-    lines = recovery(octets, limits)
-    assert straight(octets, limits) == lines
+    lines = recovery(octets, limits, checks=True)
+    assert straight(octets, limits, checks=True) == lines
     by_recovery, by_both = texts(octets, limits=limits)
     assert by_both == by_recovery
     return lines
@@ -99,5 +110,42 @@ def as_pcapng(octets: bytes) -> bytes:
 def same_in_pcapng(octets: bytes, lines: list[str]) -> None:
     """Check that the same frames in pcapng give the same records and lines."""
     pcapng = as_pcapng(octets)
-    assert straight(pcapng) == lines
+    assert straight(pcapng, checks=True) == lines
     assert texts(pcapng) == texts(octets)
+
+
+def connection(
+    rng: random.Random,
+    *,
+    close: str | None = "fin",
+    crc: bool = True,
+    markers: tuple[bool, bool] = (False, False),
+    count: int = 20,
+    sizes: Sequence[int] = (300, 700, 1448),
+    like: tuple[Half, Half] | None = None,
+) -> tuple[tuple[Half, Half], list[Segment]]:
+    """Both directions of a connection, and its segments.
+
+    :param sizes: octets of the segments of a side, one of them.
+    :param like: directions of another connection, with the same initial sequence numbers.
+    """
+    sides = halves(rng, markers=markers, crc=crc, count=count, mulpdu=900)
+    if like is not None:
+        sides = replace(sides[0], isn=like[0].isn), replace(sides[1], isn=like[1].isn)
+    cut = [
+        impair.cut_mss(each.octets, rng.choice(sizes) if len(sizes) > 1 else sizes[0])
+        for each in sides
+    ]
+    return sides, impair.conversation(sides, (cut[0], cut[1]), rng, close=close)
+
+
+def by_turns(rng: random.Random, scripts: Iterable[Sequence[T]]) -> list[T]:
+    """What each script holds, in its order, a few at a time."""
+    left, taken = [[*script] for script in scripts], list[T]()
+    while left:
+        script = rng.choice(left)
+        taken += script[:3]
+        del script[:3]
+        if not script:
+            left.remove(script)
+    return taken

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.segment import Segment
-from tests.stream.feed import as_segment, feed
-from tests.stream.talk import Talk, started
+from tests.stream.feed import as_segment
+from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import TrueFPDU
 
@@ -41,29 +41,6 @@ def gaps(events: list[Event], base: int, direction: int = 0) -> list[tuple[int, 
         for each in events
         if isinstance(each, GapFound) and each.direction == direction
     ]
-
-
-def fed_with_cuts(talk: Talk, captured: Mapping[int, int | None]) -> list[Event]:
-    """The events of a connection with cut segments, see :func:`cut_to`."""
-    return feed(cut_to(talk, captured))
-
-
-def sent(
-    octets: bytes,
-    pieces: Iterable[tuple[int, int, int | None]],
-    *,
-    markers: bool = False,
-    crc: bool = True,
-) -> list[Segment]:
-    """A connection in which the Initiator sends pieces of these octets.
-
-    :param pieces: for each segment: begin, end, and the number of captured octets.  None: all.
-    """
-    talk, captured = started(markers=markers, crc=crc), dict[int, int | None]()
-    for begin, end, snap in pieces:
-        captured[len(talk.segments)] = snap
-        talk.copy(0, BASE + begin, octets[begin:end])
-    return cut_to(talk, captured)
 
 
 def cut_to(talk: Talk, captured: Mapping[int, int | None]) -> list[Segment]:

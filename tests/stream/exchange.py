@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from scapy_mpa.stream.events import Event, MessageRecovered
 from scapy_mpa.stream.messages import Messages
-from tests.stream.talk import Talk, started
+from tests.stream.startup import reply, request
+from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import Damage
 
+FLIPPED = Damage(flip=(10, 1))
 RESPONSES = (messages.READ_RESPONSE, messages.ATOMIC_RESPONSE)
 
 
@@ -19,6 +23,11 @@ def messages_of(events: Iterable[Event]) -> list[MessageRecovered]:
     """The messages found in the events of a capture."""
     taker = Messages()
     return [message for event in events for message in taker.take(event)]
+
+
+def payload(length: int) -> bytes:
+    """Random octets."""
+    return random.Random(length).randbytes(length)
 
 
 def cut(ulpdu: bytes, room: int) -> list[bytes]:
@@ -34,21 +43,31 @@ def parsed(words: str) -> list[tuple[int, bytes, str]]:
 
     ``>`` is the Initiator, ``<`` the Responder. S is a Send with the next MSN. ``>R1`` and ``>A1``
     are an RDMA Read Request and an Atomic Request with MSN 1, ``<R`` and ``<A1`` are Responses.
-    These marks have a number after them: ``:`` octets of an RDMA Read, ``@`` TO of its sink, ``s``
-    STag of its sink, ``/`` MULPDU, ``|`` octets of an RDMAP header in each segment, ``=``
-    identifier of an Atomic Operation, ``*`` number of Sends. After ``-`` come the segments that are
-    not captured, after ``!`` the segments with a bad CRC. ``-`` or ``!`` alone: all segments.
+    W is an RDMA Write, E an FPDU of no octets.
+
+    These marks have a number after them: ``:`` octets of a message, ``@`` TO and ``s`` STag of its
+    sink, ``/`` MULPDU, ``|`` octets of an RDMAP header in each segment, ``=`` identifier of an
+    Atomic Operation, ``*`` number of Sends, ``#`` MSN of a Send that does not have the next one.
+    After ``-`` come the segments that are not captured, after ``!`` the segments with a bad CRC.
+    ``-`` or ``!`` alone: all segments.
     """
     found = []
     sends = [1, 1]
     for word in words.split():
         side, msn = "><".index(word[0]), int((re.match(r"\d+", word[2:]) or "0")[0])
-        options = dict(re.findall(r"([:@s/|=*!-])(\d*)", word))
+        options = dict(re.findall(r"([:@s/|=*#!-])(\d*)", word))
         defaults = zip(":@s/=*", (100, 1000, 7, 1442, 0, 1), strict=True)
         size, to, stag, room, name, count = (int(options.get(*each)) for each in defaults)
         if word[1] == "S":
             first, sends[side] = sends[side], sends[side] + count
-            ulpdus = [messages.send(msn, b"x")[0] for msn in range(first, first + count)]
+            first = int(options.get("#", first))
+            octets = payload(size) if ":" in options else b"x"
+            msns = range(first, first + count)
+            ulpdus = [each for msn in msns for each in messages.send(msn % 2**32, octets, room)]
+        elif word[1] == "W":
+            ulpdus = messages.write(stag, to, payload(size), room)
+        elif word[1] == "E":
+            ulpdus = [b""]
         elif word[1] == "A" and side:
             ulpdus = messages.atomic_response(msn, name, 5)
         elif word[1] == "A":
@@ -69,19 +88,36 @@ def parsed(words: str) -> list[tuple[int, bytes, str]]:
     return found
 
 
-def talk_of(sent: str | list[tuple[int, bytes, str]]) -> Talk:
+def talk_of(
+    sent: str | list[tuple[int, bytes, str]],
+    *,
+    crc: bool = True,
+    damage: Damage = FLIPPED,
+    **agreed: int,
+) -> Talk:
     """A connection with one FPDU in each TCP segment.
 
     :param sent: its messages, in shorthand or parsed; ``...`` first: the beginning is missing.
+    :param damage: what is wrong with FPDUs that have a bad CRC.
+    :param agreed: what both sides agree on: ``ird`` and ``ord`` of the Initiator, control flags
+        (RFC 6581 9).  None: Request and Reply of RFC 5044.
     """
-    talk = started()
+    talk = Talk()
+    for direction, frame in enumerate((request, reply)):
+        fields: dict[str, Any] = {"crc": int(crc)}
+        if agreed:
+            depths = agreed["ird"], agreed["ord"]
+            flags = {key: agreed[key] for key in agreed if key in "abcd"}
+            data = mpastream.enhanced_data(*depths[:: -1 if direction else 1], **flags)
+            fields |= {"revision": 2, "enhanced": 1, "private_data": data}
+        talk.say(direction, frame(**fields))
     if isinstance(sent, str):
         if sent.startswith("..."):
             talk.segments.clear()
         sent = parsed(sent.removeprefix("..."))
     for direction, ulpdu, fate in sent:
-        damage = {0: Damage(flip=(10, 1))} if "!" in fate else None
-        octets, _ = mpastream.build_stream([ulpdu], damage=damage)
+        harm = {0: damage} if "!" in fate else None
+        octets, _ = mpastream.build_stream([ulpdu], crc=crc, damage=harm)
         talk.say(direction, octets, captured="-" not in fate)
     talk.close()
     return talk

@@ -45,14 +45,15 @@ def decoded(frames: Iterable[Frame]) -> Iterator[Segment]:
 
 
 def feed(
-    segments: Iterable[Segment], dialect: Dialect | None = None, limits: Limits | None = None
+    segments: Iterable[Segment],
+    dialect: Dialect | None = None,
+    limits: Limits | None = None,
+    *,
+    straight: bool = True,
 ) -> list[Event]:
     """Events of a whole capture, with a forced dialect and limits."""
-    flows = Flows(limits=limits, dialect=dialect)
-    events: list[Event] = []
-    for segment in segments:
-        events += flows.receive(segment)
-    return events + flows.finish()
+    flows = Flows(limits=limits, dialect=dialect, straight=straight)
+    return [event for each in segments for event in flows.receive(each)] + flows.finish()
 
 
 def feed_truth(segments: Iterable[impair.Segment], limits: Limits | None = None) -> list[Event]:

@@ -124,12 +124,12 @@ class Scene(Talk):
         self.segments = [self.segments[at] for at in order]
         self._cuts = {at: self._cuts[each] for at, each in enumerate(order) if each in self._cuts}
 
-    def fed(self, dialect: Dialect | None = None) -> list[Event]:
+    def fed(self, dialect: Dialect | None = None, *, straight: bool = True) -> list[Event]:
         """The events of the captured octets."""
         segments = [as_segment(number, each) for number, each in enumerate(self.segments, 1)]
         for at, snap in self._cuts.items():
             segments[at] = segments[at]._replace(payload=segments[at].payload[:snap])
-        return feed(segments, dialect)
+        return feed(segments, dialect, straight=straight)
 
     def _octets(self, letter: str) -> tuple[bytes, list[TrueFPDU]]:
         """The octets of a letter, and the FPDUs that they complete."""

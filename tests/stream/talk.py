@@ -90,10 +90,14 @@ class Talk:
         self.close()
         return self.fed()
 
-    def fed(self, dialect: Dialect | None = None) -> list[Event]:
-        """The events of this connection alone, with a forced dialect."""
+    def fed(self, dialect: Dialect | None = None, *, straight: bool = True) -> list[Event]:
+        """The events of this connection alone.
+
+        :param dialect: the forced dialect.
+        :param straight: whether the straight path may read segments.
+        """
         segments = (as_segment(number, each) for number, each in enumerate(self.segments, 1))
-        return feed(segments, dialect)
+        return feed(segments, dialect, straight=straight)
 
 
 def say_startup(

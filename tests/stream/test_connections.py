@@ -24,8 +24,8 @@ from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS, Flows
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
-from tests.stream.cut import fed_with_cuts
 from tests.stream.feed import as_segment, feed, fpdus
+from tests.stream.scene import Scene, both
 from tests.stream.talk import (
     STREAM,
     TRUTH,
@@ -246,71 +246,39 @@ def test_syns_that_are_reset() -> None:
         assert [each.ending for each in ends(events)] == ["reset", "closed"]
 
 
-@pytest.mark.parametrize(
-    ("lost", "snap", "flags", "how", "crc"),
-    [
-        (*cut, *end, crc)
-        for cut in ((0, None), (100, None), (0, 2), (0, 14), (0, 30))
-        for end in ((RST | ACK, "reset"), (FIN | ACK, "closed"), (0, ""))
-        for crc in (True, False)
-    ],
-)
-def test_an_end_within_an_fpdu(
-    lost: int, snap: int | None, flags: int, how: str, crc: bool
-) -> None:
+@pytest.mark.parametrize(("end", "how"), [(">X <", "reset"), (">F <F", "closed"), ("", "")])
+@pytest.mark.parametrize("second", [">2", ">2 >-3", ">2/2", ">2/14", ">2/30"])
+def test_an_end_within_an_fpdu(second: str, end: str, how: str) -> None:
     """The FPDU is cut short, unless the peer acknowledges octets that were not captured (RFC 5044
     8).
 
     If the capture ends, nothing is known about the rest.  If the snap length has cut the FPDU off,
     its ULPDU_Length is enough.
     """
-    talk, last = started(crc=crc), TRUTH[-1]
-    talk.say(0, STREAM[: last.start])
-    at = talk.say(0, STREAM[last.start : -100])
-    cuts = {len(talk.segments) - 1: snap}
-    talk.miss(0, STREAM[len(STREAM) - lost :])
-    talk.say(1, flags=ACK)
-    if flags:
-        talk.say(0, flags=flags)
-        talk.say(1, flags=FIN | ACK if how == "closed" else ACK)
-    events = fed_with_cuts(talk, cuts)
-    assert [each for each in found(events, 0, 0) if each in ULPDUS] == ULPDUS[:-1]
-    length = last.end - last.start - 100
-    text = f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)"
-    errors = [(each.seq, each.text) for each in events if isinstance(each, ErrorFound)]
-    assert errors == [(at, text)] * (not lost and bool(how))
-    assert [each.length for each in events if isinstance(each, GapFound)] == [100] * bool(lost)
+    begin, lost = TRUTH[-1].start, 100 * ("-" in second)
+    letters = {"1": STREAM[:begin], "2": STREAM[begin:-100], "3": STREAM[-100:]}
+    text = f"the connection was {how} {len(letters['2'])} octets into an FPDU (RFC 5044 8)"
+    for crc in (True, False):
+        scene = Scene(f">Q <A >1 {second} < {end}", {**both(crc=crc), **letters})
+        events = scene.fed()
+        assert [each for each in found(events, 0, 0) if each in ULPDUS] == ULPDUS[:-1]
+        errors = [(each.seq, each.text) for each in events if isinstance(each, ErrorFound)]
+        assert errors == [(scene.at[3][1], text)] * (not lost and bool(how))
+        lengths = [each.length for each in events if isinstance(each, GapFound)]
+        assert lengths == [lost] * bool(lost)
 
 
-@pytest.mark.parametrize("kept", ["one side", "no SYN", "no handshake", "late SYN", "strays first"])
-def test_beginnings_captured_in_part(kept: str) -> None:
-    """The startup frames show where the Full Operation Phase begins.
-
-    Direction 0 is that of the first captured segment.  If no segment of direction 1 was captured,
-    its octets do not count as missing.
-    """
+def test_one_side_alone() -> None:
+    """If no segment of the other side was captured, its octets do not count as missing."""
     talk = whole((3_000_000_000, 77))
-    if kept == "one side":
-        talk.segments = [each for each in talk.segments if each.direction == 0]
-    elif kept == "late SYN":
-        talk.segments.insert(4, talk.segments.pop(0))
-    elif kept == "strays first":
-        talk.segments[:0] = [
-            Segment(1, 2_000_000_000, 5, ACK, b""),
-            Segment(0, 100, 5, ACK, b""),
-        ]
-    else:
-        del talk.segments[: 1 if kept == "no SYN" else 3]
+    talk.segments = [each for each in talk.segments if each.direction == 0]
     events = talk.fed()
-    last = ends(events)[-1]
+    assert [(each.ulpdu, each.offset) for each in fpdus(events)] == [
+        (each.ulpdu, each.seq_offset) for each in TRUTH
+    ]
+    assert fpdus(events)[0].located_by == "start"
+    assert [each.ending for each in ends(events)] == ["half closed"]
     assert not [each for each in events if isinstance(each, ErrorFound | GapFound)]
-    found_last = [each for each in fpdus(events) if each.connection == last.connection]
-    assert sorted(each.ulpdu for each in found_last) == sorted(ULPDUS * (1 + (kept != "one side")))
-    assert found_last[0].located_by == "start"
-    assert [each.offset for each in found_last][: len(TRUTH)] == [each.seq_offset for each in TRUTH]
-    assert last.ending == ("half closed" if kept == "one side" else "closed")
-    if kept == "no SYN":
-        assert last.connection.endpoints[0] == last.responder == "10.0.0.2:4000"
 
 
 def test_a_closed_connection_ends_while_the_capture_continues() -> None:

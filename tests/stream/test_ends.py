@@ -1,99 +1,75 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who ended a connection, and why."""
+"""Who ended a connection, and why; the message in error, and unanswered Requests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from scapy_mpa.capture import Frame
-from scapy_mpa.craft import Conversation, Endpoint
-from scapy_mpa.dialects import other_framings
-from scapy_mpa.stream.events import ConnectionEnded, End
+from scapy_mpa.capture import open_capture
+from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.captures import PCAPS
-from tests.clean.cleaning import frames_of
-from tests.stream.feed import decoded
+from tests.stream.exchange import talk_of
+from tests.stream.feed import decoded, feed
+from tests.stream.scene import Octets, Scene
+from tests.stream.startup import ended
+from tests.stream.talk import ends, received
+from tests.truth import messages
+from tests.truth.mpastream import build_stream
+
+WAYS = (True, False)
+"""Whether the straight path may read segments."""
+
+LETTERS: dict[str, Octets] = {
+    "1": build_stream(messages.terminate(1, 2, 1)),
+    "2": build_stream(messages.terminate(2, 0, 2)),
+}
+BEGUN = ">Q <A >f <f "
+"""Frames 4 to 7."""
+OF_1 = "terminated by the Responder: DDP / Untagged Buffer Error / Invalid QN"
+OF_2 = (
+    "terminated by the Initiator: LLP / MPA / "
+    "Received MPA CRC does not match the calculated value for the FPDU"
+)
+
+SITUATIONS = {
+    # The frame is that of the first FIN, of the RST, of the Terminate, or the last one.
+    f"{BEGUN} >F <F >": ("initiator", "closed", 8, "closed by the Initiator"),
+    f"{BEGUN} <F >F": ("responder", "closed", 8, "closed by the Responder"),
+    f"{BEGUN} <F >": ("responder", "closed", 8, "half closed by the Responder"),
+    f"{BEGUN} >X": ("initiator", "reset", 8, "reset by the Initiator"),
+    f"{BEGUN} <X": ("responder", "reset", 8, "reset by the Responder"),
+    BEGUN: ("capture", "open", 7, "capture ended"),
+    f"{BEGUN} <1 >F <F": ("responder", "terminate", 8, OF_1),
+    f"{BEGUN} >2 <X": ("initiator", "terminate", 8, OF_2),
+    # A Terminate after a hole is found later.
+    f"{BEGUN} <-f <1 >F <F": ("responder", "terminate", 8, OF_1),
+    # The Responder ends the connection with its Reply, whoever closes it afterwards.
+    ">Q <R >F <F": ("responder", "rejected", 5, "rejected by the Responder, closed"),
+    # If the Initiator is unknown, the endpoint is named.
+    "... >f >f <f <f <F >F": ("10.0.0.2:4000", "closed", 5, "closed by 10.0.0.2:4000"),
+}
 
 
-def talk(**options: Any) -> Conversation:
-    """A conversation with a message in each direction."""
-    conversation = Conversation(**options)
-    conversation.initiator.send(b"question")
-    conversation.responder.write(bytes(100), stag=7, to=0x1000)
-    return conversation
-
-
-def ends(frames: list[Frame], *, straight: bool = True, limits: Limits | None = None) -> list[End]:
-    """The ends of the connections of a capture."""
-    flows = Flows(others=other_framings(), straight=straight, limits=limits)
-    events = [event for segment in decoded(frames) for event in flows.receive(segment)]
-    found = [each.end for each in events + flows.finish() if isinstance(each, ConnectionEnded)]
-    assert None not in found
-    return [each for each in found if each is not None]
-
-
-Script = Callable[[Conversation], Any]
-
-SITUATIONS: list[tuple[Script, str, str, str]] = [
-    (lambda talk: talk.close(), "initiator", "closed", "closed by the Initiator"),
-    (lambda talk: talk.close(1), "responder", "closed", "closed by the Responder"),
-    (lambda talk: talk.close(1, both=False), "responder", "closed", "half closed by the Responder"),
-    (lambda talk: talk.reset(), "initiator", "reset", "reset by the Initiator"),
-    (lambda talk: talk.reset(1), "responder", "reset", "reset by the Responder"),
-    (lambda talk: None, "capture", "open", "capture ended"),
-    (
-        lambda talk: (talk.responder.terminate(1, 2, 1), talk.close()),
-        *("responder", "terminate"),
-        "terminated by the Responder: DDP / Untagged Buffer Error / Invalid QN",
-    ),
-    (
-        lambda talk: (talk.initiator.terminate(2, 0, 2), talk.reset(1)),
-        *("initiator", "terminate"),
-        "terminated by the Initiator: LLP / MPA / "
-        "Received MPA CRC does not match the calculated value for the FPDU",
-    ),
-]
-
-
-@pytest.mark.parametrize("straight", [True, False])
-def test_ends(straight: bool) -> None:
-    """Both reading paths report the same.  The frame is that of the first FIN."""
-    for end, *expected in SITUATIONS:
-        conversation = talk()
-        end(conversation)
-        frames = conversation.frames()
-        (found,) = ends(frames, straight=straight)
-        assert [found.by, found.cause, found.text] == expected
-        if found.cause == "closed":
-            # FIN is the lowest of the flags.
-            assert found.frame == next(each.number for each in frames if each.octets[47] & 1)
-
-
-def test_without_startup_frames() -> None:
-    """If the Initiator is unknown, the endpoint is named."""
-    conversation = talk()
-    conversation.close(1)
-    (found,) = ends(conversation.frames()[5:])
-    assert (found.by, found.text) == ("10.0.0.2:4000", "closed by 10.0.0.2:4000")
-
-
-def test_rejected() -> None:
-    """The Responder ends the connection with its Reply, whoever closes it afterwards."""
-    (found,) = ends(frames_of(PCAPS / "reject_pdata.pcap"))
-    assert (found.by, found.cause, found.frame) == ("responder", "rejected", 6)
-    assert found.text == "rejected by the Responder, closed"
+@pytest.mark.parametrize("words", SITUATIONS)
+def test_ends(words: str) -> None:
+    """Both reading paths report side, cause, frame and text."""
+    for straight in WAYS:
+        found = ended(Scene(words, LETTERS).fed(straight=straight)).end
+        assert found is not None
+        assert (found.by, found.cause, found.frame, found.text) == SITUATIONS[words]
 
 
 def test_limit() -> None:
     """A connection that was ended to make room was ended by neither side."""
-    frames = talk().frames()
-    other = talk(initiator=Endpoint("10.0.0.3", 5)).frames()
-    first, last = ends([*frames, *other], limits=Limits(connections=1))
+    flows = Flows(limits=Limits(connections=1))
+    segments = Scene(BEGUN).segments
+    events = received(flows, segments) + received(flows, segments, connection=1)
+    first, last = (each.end for each in ends(events + flows.finish()))
+    assert first is not None and last is not None
     assert (first.by, first.cause, first.text) == ("limit", "limit", "limit")
     assert last.cause == "open"
 
@@ -120,44 +96,73 @@ IN_TERMINATES = {
 }
 
 
-@pytest.mark.parametrize("straight", [True, False])
 @pytest.mark.parametrize("name", IN_TERMINATES)
-def test_message_of_a_terminate(name: str, straight: bool) -> None:
+def test_message_of_a_terminate(name: str) -> None:
     """The copied DDP header shows the message, and leads to its FPDU."""
-    (found,) = ends(frames_of(PCAPS / name), straight=straight)
     frame, message = IN_TERMINATES[name]
-    assert found.frame == frame
-    assert found.text.endswith(f", of the {message}")
+    for straight in WAYS:
+        with open_capture(PCAPS / name) as capture:
+            found = ended(feed(decoded(capture), straight=straight)).end
+        assert found is not None and found.frame == frame
+        assert found.text.endswith(f", of the {message}")
 
 
-@pytest.mark.parametrize("straight", [True, False])
 @pytest.mark.parametrize("received", [1, 2, 3])
-def test_terminate_of_one_of_equal_messages(received: int, straight: bool) -> None:
+def test_terminate_of_one_of_equal_messages(received: int) -> None:
     """The Terminate is about the last of them that its sender had received."""
-    conversation = talk(ack_every=0)
+    conversation = Conversation(ack_every=0)
     for _ in range(3):
         conversation.initiator.write(b"again", stag=7)
     conversation.responder.terminate(1, 1, 0, in_error=conversation.script[-1])
-    segments = conversation.segments()
-    writes, terminate = segments[-4:-1], segments[-1]
-    acknowledged = [*writes, None][received]
-    if acknowledged is not None:
-        terminate = replace(terminate, ack=acknowledged.seq)
-    (found,) = ends(conversation.frames([*segments[:-1], terminate]), straight=straight)
-    place = f", seq {writes[received - 1].seq} in frame {len(segments) - 4 + received}"
-    assert found.text.endswith(place)
+    *before, terminate = conversation.segments()
+    writes = before[-3:]
+    if received < 3:
+        terminate = replace(terminate, ack=writes[received].seq)
+    frames = conversation.frames([*before, terminate])
+    place = f", seq {writes[received - 1].seq} in frame {len(before) - 3 + received}"
+    for straight in WAYS:
+        found = ended(feed(decoded(frames), straight=straight)).end
+        assert found is not None and found.text.endswith(place)
 
 
-@pytest.mark.parametrize("straight", [True, False])
-def test_frame_of_a_terminate_after_a_hole(straight: bool) -> None:
-    """The frame is the one that brought the Terminate, although it is found later."""
-    conversation = talk(ack_every=0)
-    conversation.responder.send(b"not captured")
-    conversation.responder.terminate(1, 1, 0)
-    segments = conversation.segments()
-    del segments[-2]
-    at = len(segments)
-    conversation.close()
-    frames = conversation.frames([*segments, *conversation.segments()[at + 1 :]])
-    (found,) = ends(frames, straight=straight)
-    assert (found.cause, found.frame) == ("terminate", at)
+UNANSWERED = {
+    "nothing is asked for": (">S <S", (0, 0), ""),
+    "all is answered": (">R1 >R2 <R <R >A3=1 <A1=1", (0, 0), ""),
+    "a Read is unanswered": (">R1 >R2 <R", (1, 0), ", 1 Request of the Initiator unanswered"),
+    "an Atomic and a Read are unanswered": (
+        ">R1 >A2=9",
+        (2, 0),
+        ", 2 Requests of the Initiator unanswered",
+    ),
+    "the end of a Response is missing": (
+        ">R1:3000 <R:3000/1014-2 <S",
+        (None, 0),
+        "",
+    ),
+    "a Response may answer a missing Request": (">R1- <R >R2", (None, None), ""),
+    "a bad CRC may hide the end of a Response": (">R1 <R!", (None, 0), ""),
+    "a hole among Requests": (">R1 >S- >S", (1, None), ", 1 Request of the Initiator unanswered"),
+}
+
+
+"""Messages; the number of Requests of each side whose Response has not ended, None if it is
+unknown; and the text."""
+
+
+@pytest.mark.parametrize("name", UNANSWERED)
+def test_unanswered(name: str) -> None:
+    """The end counts unanswered Requests."""
+    words, counts, text = UNANSWERED[name]
+    for straight in WAYS:
+        end = ended(talk_of(words).fed(straight=straight)).end
+        assert end is not None
+        assert (end.unanswered, end.text) == (counts, f"closed by the Initiator{text}")
+
+
+@pytest.mark.parametrize("words", ["... >S <S <R >R3 <R >R4", "... >S >S >R1 <R!"])
+def test_unanswered_if_the_beginning_is_missing(words: str) -> None:
+    """A Response may answer a Request from before the capture, or lie in unexplained octets."""
+    end = ended(talk_of(words).fed()).end
+    assert end is not None
+    assert end.unanswered[0] is None
+    assert "unanswered" not in end.text

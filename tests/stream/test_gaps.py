@@ -4,21 +4,23 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import Event, GapFound, OverlapDiffers
+from scapy_mpa.stream.events import Event, FPDURecovered, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from tests.stream.cut import BASE, gaps, stream, wrong
 from tests.stream.feed import fpdus
+from tests.stream.scene import Octets, Scene
 from tests.stream.talk import Talk, ends, received, say_startup, started
 from tests.truth import impair, messages
-from tests.truth.impair import ACK, RST
+from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 
 
@@ -40,13 +42,13 @@ def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[
 @pytest.mark.parametrize(
     ("end", "lost", "expected"),
     [
-        ("FIN", 1000, "connection ended"),
-        ("FIN", 1, "connection ended"),
-        ("RST", 1000, "connection ended"),
-        ("acknowledged", 1000, "capture ended"),
-        ("acknowledged", 2, "capture ended"),
-        ("acknowledged", 1, None),
-        ("nothing", 1000, None),
+        ("< < >F <F >", 1000, "connection ended"),
+        ("< < >F <F >", 1, "connection ended"),
+        ("<X", 1000, "connection ended"),
+        ("< <", 1000, "capture ended"),
+        ("< <", 2, "capture ended"),
+        ("< <", 1, None),
+        ("", 1000, None),
     ],
 )
 def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) -> None:
@@ -55,17 +57,8 @@ def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) ->
     If it acknowledges only one missing octet, that may be a FIN.
     """
     octets, truth = stream([600] * 5, markers=False)
-    talk = started()
-    talk.say(0, octets[:2000], size=500)
-    talk.miss(0, octets[2000 : 2000 + lost])
-    if end == "RST":
-        talk.say(1, flags=RST | ACK)
-    elif end != "nothing":
-        talk.say(1, flags=ACK)
-        talk.say(1, flags=ACK)
-    if end == "FIN":
-        talk.close()
-    events = talk.fed()
+    letters: dict[str, Octets] = {"1": octets[:2000], "2": octets[2000 : 2000 + lost]}
+    events = Scene(f">Q <A >1 >-2 {end}", letters).fed()
     check_outside(events, truth, [(2000, 1200)])
     found = [
         (each.seq - BASE, each.length, each.reason) for each in events if isinstance(each, GapFound)
@@ -145,6 +138,24 @@ def test_acknowledgements_alone_close_a_hole() -> None:
     assert flows.limits.octets_in_total - flows.shared.budget.room < 2000
 
 
+# -- before the end of the capture, and before the hole is closed ---------------------------------
+
+
+def found_at_once(
+    pieces: Iterable[tuple[int, bytes]], *, straight: bool = True, **startup: bool
+) -> list[FPDURecovered]:
+    """The FPDUs found in these octets of the Initiator, each a segment at an offset."""
+    talk = started(**startup)
+    for at, octets in pieces:
+        talk.copy(0, BASE + at, octets)
+    return fpdus(received(Flows(straight=straight), talk.segments), 0)
+
+
+def cut_at(octets: bytes, *places: float) -> list[tuple[int, bytes]]:
+    """The octets between these places, each with its place."""
+    return [(int(at), octets[int(at) : int(end)]) for at, end in pairwise(places)]
+
+
 SEGMENTS_AFTER_A_HOLE: dict[str, tuple[list[float], int | None, list[int]]] = {
     "an FPDU a segment": ([2, 3, 4, 5, 6], None, [2, 3, 4, 5]),
     "two FPDUs a segment": ([2, 4, 6], None, [2, 3, 4, 5]),
@@ -158,66 +169,48 @@ SEGMENTS_AFTER_A_HOLE: dict[str, tuple[list[float], int | None, list[int]]] = {
 
 
 @pytest.mark.parametrize("straight", [True, False])
-def test_fpdus_after_a_hole_begin_at_multiples_of_four(straight: bool) -> None:
-    """Octets that begin elsewhere are part of a payload, whatever they look like."""
-    octets, truth = stream([600] * 2, markers=False)
-    talk = started()
-    for begin in (0, 1002, 2002, 3000):
-        talk.copy(0, BASE + begin, octets[: truth[0].end])
-    found = fpdus(received(Flows(straight=straight), talk.segments), 0)
-    assert [each.seq - BASE for each in found] == [0, 3000]
+@pytest.mark.parametrize("crc", [True, False])
+@pytest.mark.parametrize("name", SEGMENTS_AFTER_A_HOLE)
+def test_fpdus_that_need_not_wait_without_markers(name: str, crc: bool, straight: bool) -> None:
+    """These are good FPDUs that fill the first segment after a hole, and FPDUs that follow them."""
+    places, bad, ahead = SEGMENTS_AFTER_A_HOLE[name]
+    ahead = ahead if crc else []
+    damage = {} if bad is None or not crc else {bad: Damage(crc_xor=1)}
+    ulpdus = [messages.send(msn, bytes(600))[0] for msn in range(1, 8)]
+    octets, truth = build_stream(ulpdus, crc=crc, damage=damage)
+    size = truth[0].end
+    first, hole, *rest = cut_at(octets, 0, *(place * size for place in (1, *places)))
+    found = found_at_once([first, *rest], crc=crc, straight=straight)
+    assert [each.ulpdu for each in found] == [ulpdus[at] for at in (0, *ahead)]
+    found = found_at_once([first, *rest, hole], crc=crc, straight=straight)
+    assert sorted(each.ulpdu for each in found) == ulpdus[:6]
+    assert sum(each.out_of_order for each in found) == len(ahead)
 
 
 @pytest.mark.parametrize("straight", [True, False])
-def test_fpdus_in_a_payload_that_fill_segments(straight: bool) -> None:
-    """The length of an FPDU that a hole cuts off shows its end.  No FPDU begins before that."""
+def test_octets_that_begin_no_fpdu(straight: bool) -> None:
+    """They begin in the pad grid of another place, or within the octets that a length claims."""
+    octets, _ = stream([600], markers=False)
+    found = found_at_once([(at, octets) for at in (0, 1002, 2002, 3000)], straight=straight)
+    assert [each.seq - BASE for each in found] == [0, 3000]
     inner = stream([50] * 90, markers=False)[0]
     ulpdus = [messages.write(7, 0, inner, 9000)[0], messages.send(1, b"end")[0]]
     octets = build_stream(ulpdus)[0]
     # The payload begins after 16 octets, and 20 of the FPDUs in it fill a segment.
     size = len(inner) // 90 * 20
-    pieces = [0, 16, *range(16 + size, len(octets), size), len(octets)]
-    talk = started()
-    for at in (0, 1, 3, 4, 2, 5):
-        talk.copy(0, BASE + pieces[at], octets[pieces[at] : pieces[at + 1]])
-    events = received(Flows(straight=straight), talk.segments)
-    assert [each.ulpdu for each in fpdus(events, 0)] == ulpdus
+    pieces = cut_at(octets, 0, 16, *range(16 + size, len(octets), size), len(octets))
+    found = found_at_once([pieces[at] for at in (0, 1, 3, 4, 2, 5)], straight=straight)
+    assert [each.ulpdu for each in found] == ulpdus
 
 
 @pytest.mark.parametrize("straight", [True, False])
 def test_a_segment_that_leads_on_may_come_late(straight: bool) -> None:
     """Its length leads to a segment that came before, and that ends within an FPDU."""
     octets, truth = stream([600] * 6, markers=False)
-    size = truth[0].end // 2
-    talk = started()
-    for begin, end in ((0, 2), (6, 9), (4, 6), (9, 12)):
-        talk.copy(0, BASE + begin * size, octets[begin * size : end * size])
-    found = fpdus(received(Flows(straight=straight), talk.segments), 0)
-    assert [len(talk.segments) - each.frame for each in found] == [3, 1, 1, 0, 0]
-
-
-@pytest.mark.parametrize("straight", [True, False])
-@pytest.mark.parametrize("crc", [True, False])
-@pytest.mark.parametrize("name", SEGMENTS_AFTER_A_HOLE)
-def test_fpdus_that_need_not_wait_without_markers(name: str, crc: bool, straight: bool) -> None:
-    """These are good FPDUs that fill the first segment after a hole, and FPDUs that follow them."""
-    places, bad, ahead = SEGMENTS_AFTER_A_HOLE[name]
-    damage = {} if bad is None else {bad: Damage(crc_xor=1)}
-    ulpdus = [messages.send(msn, bytes(600))[0] for msn in range(1, 8)]
-    octets, truth = build_stream(ulpdus, crc=crc, damage=damage if crc else {})
-    cuts = [int(place * truth[1].start) for place in places]
-    talk = started(crc=crc)
-    talk.say(0, octets[: truth[1].start])
-    talk.miss(0, octets[truth[1].start : cuts[0]])
-    for begin, end in pairwise(cuts):
-        talk.say(0, octets[begin:end])
-    flows = Flows(straight=straight)
-    found = fpdus(received(flows, talk.segments), 0)
-    assert [each.ulpdu for each in found] == [ulpdus[at] for at in (0, *(ahead if crc else []))]
-    late = impair.Segment(0, BASE + truth[1].start, 0, ACK, octets[truth[1].start : cuts[0]])
-    found += fpdus(received(flows, [late], 10_000), 0)
-    assert sorted(each.ulpdu for each in found) == ulpdus[:6]
-    assert sum(each.out_of_order for each in found) == (len(ahead) if crc else 0)
+    pieces = cut_at(octets, *(truth[0].end // 2 * at for at in (0, 2, 4, 6, 9, 12)))
+    found = found_at_once([pieces[at] for at in (0, 3, 2, 4)], straight=straight)
+    # Five segments come before these.
+    assert [each.frame - 6 for each in found] == [0, 2, 2, 3, 3]
 
 
 @pytest.mark.parametrize(
@@ -227,35 +220,12 @@ def test_markers_lead_to_fpdus_after_an_open_hole(crc: bool, forged: dict[int, D
     """An FPDU to which a Marker points is found at once if its CRC is good or its Markers agree."""
     ulpdus = [messages.send(msn, bytes(1382))[0] for msn in range(1, 8)]
     octets, truth = build_stream(ulpdus, markers=True, crc=crc, damage=forged)
-    talk = started(markers=True, crc=crc)
-    talk.say(0, octets[: truth[1].start])
-    talk.copy(0, BASE + truth[2].start, octets[truth[2].start :])
-    found = fpdus(received(Flows(), talk.segments), 0)
+    first, _, rest = cut_at(octets, 0, truth[1].start, truth[2].start, len(octets))
+    found = found_at_once([first, rest], markers=True, crc=crc)
     assert [each.ulpdu for each in found] == [*ulpdus[:1], *ulpdus[2:]]
 
 
-@pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
-def test_an_island_without_fpdu_hides_none(order: tuple[int, int, int]) -> None:
-    """The start of an island need not be the start of an FPDU."""
-    octets, truth = stream([600] * 39, markers=False)
-    talk = started()
-    first = talk.next[0]
-    # Three pieces of one FPDU, each captured late, the last one with later octets.
-    begin = truth[3].start
-    edges = [0, *(begin + at for at in (100, 200, 300, 400, 500, 520)), truth[20].end]
-    pieces = list(pairwise(edges))
-    for index, (start, end) in enumerate(pieces):
-        talk.say(0, octets[start:end], size=700, captured=index % 2 == 0)
-    talk.say(1)
-    talk.say(0, octets[truth[20].end : truth[30].end], size=700)
-    for _ in range(80):
-        talk.say(1)
-    talk.say(0, octets[truth[30].end :], size=700)
-    for index in order:
-        start, end = pieces[2 * index + 1]
-        talk.copy(0, first + start, octets[start:end])
-    check_outside(talk.closed(), truth, [])
-
+# -- before the startup frames ---------------------------------------------------------------------
 
 BEFORE = bytes(range(1, 101))
 """The octets of the Responder before the startup frames."""

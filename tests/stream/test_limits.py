@@ -17,8 +17,8 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.stream.cut import gaps
 from tests.stream.feed import expected, feed_truth, fpdus, reported
-from tests.stream.talk import REQUEST, STREAM, ULPDUS, Talk, ends, received, started, whole
-from tests.truth import impair, messages, mpastream
+from tests.stream.talk import STREAM, ULPDUS, ends, received, started, whole
+from tests.truth import impair
 from tests.truth.cases import case
 from tests.truth.impair import ACK, RST, SYN, Segment
 
@@ -44,36 +44,6 @@ def test_values_that_make_no_sense(name: str, value: Any) -> None:
 # -- octets ----------------------------------------------------------------------------------------
 
 
-def check_the_gap(talk: Talk, most: int, seq: int, length: int) -> list[Event]:
-    """Check that with this limit the octets become a gap, and no error."""
-    events = feed_truth(talk.segments, Limits(octets_per_half=most))
-    (gap,) = [each for each in events if isinstance(each, GapFound)]
-    assert (gap.seq, gap.length, gap.reason) == (seq, length, "limit")
-    assert not [each for each in events if isinstance(each, ErrorFound)]
-    return events
-
-
-def test_part_of_an_fpdu() -> None:
-    """Too many octets that wait for the rest of their FPDU become a gap."""
-    octets, truth = mpastream.build_stream([messages.send(1, bytes(3000), 4000)[0]])
-    talk = started()
-    at = talk.say(0, octets, size=1000)
-    talk.say(0, STREAM)
-    talk.close()
-    events = check_the_gap(talk, 2200, at, 2000)
-    assert ends(events)[0].halves[0].gaps == 1
-    assert truth[0].start < 2000 < truth[0].end
-    assert [each.ulpdu for each in fpdus(events)] == ULPDUS
-
-
-def test_octets_that_wait_for_the_reply() -> None:
-    """Octets before the Reply that do not yet show what they are become a gap."""
-    talk = Talk()
-    talk.say(0, REQUEST)
-    seq = talk.say(0, STREAM[:190], size=100)
-    check_the_gap(talk, 500, seq, 190)
-
-
 def test_a_copied_syn_after_a_limit() -> None:
     """The SYN does not move the end of its direction back: a RST at that end still counts."""
     talk = started()
@@ -93,7 +63,10 @@ def test_a_copied_syn_after_a_limit() -> None:
     total=st.one_of(st.integers(1, 3000), st.integers(1, 400_000)),
 )
 def test_any_limits(seed: int, copies: str, half: int, total: int) -> None:
-    """No error, no false FPDU, none twice.  An FPDU that is not found touches a gap."""
+    """No error, no false FPDU, none twice.  An FPDU that is not found touches a gap.
+
+    What was captured whole is a gap only because of a limit.
+    """
     known: dict[str, Any] = {"begin": "SYN", "startup": "both", "startup_pieces": "whole"}
     made = case(seed, **known, copies=copies, damage="none", payload="random", snap=0)
     limits = Limits(octets_per_half=half, octets_in_total=total)

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 from hypothesis import given
@@ -15,9 +14,10 @@ from scapy_mpa.stream.delivery import payload as delivery_payload
 from scapy_mpa.stream.delivery.assembly import LISTED_PARTS, LISTED_STRETCHES
 from scapy_mpa.stream.events import FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import Messages
-from tests.stream.cut import fed_with_cuts
-from tests.stream.exchange import messages_of
-from tests.stream.talk import Talk, started
+from tests.stream.cut import cut_to
+from tests.stream.exchange import exchanged, messages_of, payload, talk_of
+from tests.stream.feed import feed
+from tests.stream.talk import started
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
 
@@ -30,13 +30,11 @@ def delivered(
     lost: tuple[int, ...] = (),
     order: list[int] | None = None,
     markers: bool = True,
-    acknowledged: int | None = None,
 ) -> list[MessageRecovered]:
     """Return the messages of a connection, sent with one FPDU in each TCP segment.
 
     :param lost: FPDUs that are not captured.
     :param order: FPDUs in the order of capture.
-    :param acknowledged: the FPDU that the peer acknowledges before later ones.
     """
     octets, truth = mpastream.build_stream(ulpdus, markers=markers)
     talk = started(markers=markers)
@@ -45,17 +43,9 @@ def delivered(
         if index not in lost:
             fpdu = truth[index]
             talk.copy(0, base + fpdu.start, octets[fpdu.start : fpdu.end])
-            if index == acknowledged:
-                talk.next[0] = base + fpdu.end
-                talk.say(1, flags=ACK)
     talk.next[0] = base + len(octets)
     talk.say(1, flags=ACK)
     return messages_of(talk.closed())
-
-
-def payload(length: int) -> bytes:
-    """Random octets."""
-    return random.Random(length).randbytes(length)
 
 
 LONG_SEND = messages.send(1, payload(3000), 1018)
@@ -197,14 +187,37 @@ def test_missing_and_repeated_octets(
     assert found.fpdus == len(ulpdus)
 
 
+def test_octets_that_the_snap_length_cut_off_are_missing() -> None:
+    """A message is complete only if every octet is in the capture."""
+    talk = talk_of(">S:2000/1018 >W:500")
+    found = messages_of(feed(cut_to(talk, dict.fromkeys(range(len(talk.segments)), 300))))
+    # 2 octets of ULPDU_Length, 18 or 14 of the DDP header.
+    assert [
+        (each.captured_length, each.length, each.cut_off, each.complete, each.missing, each.fpdus)
+        for each in found
+    ] == [(2 * 280, 2000, 2 * 720, False, (), 2), (284, 500, 216, False, (), 1)]
+
+
+# -- MSNs ------------------------------------------------------------------------------------------
+
+
 def skipped(found: list[MessageRecovered]) -> list[tuple[int | None, int | None, int]]:
     """QN, MSN and number of messages without captured parts."""
     return [(each.qn, each.msn, each.messages) for each in found if each.opcode is None]
 
 
-def duplicates(found: list[MessageRecovered]) -> list[tuple[int | None, int]]:
-    """MSN and duplicates of messages with captured parts."""
-    return [(each.msn, each.duplicates) for each in found if each.fpdus]
+def duplicates(found: list[MessageRecovered]) -> str:
+    """The MSNs of messages with captured parts, as ``7``, or ``7+2`` with two duplicates."""
+    return " ".join(
+        f"{each.msn}+{each.duplicates}" if each.duplicates else str(each.msn)
+        for each in found
+        if each.fpdus
+    )
+
+
+def sends(msns: Iterable[int], before: str = "") -> str:
+    """The words of Sends with these MSNs, each after other words."""
+    return " ".join(f"{before} >S#{msn}" for msn in msns)
 
 
 def test_messages_that_were_never_sent() -> None:
@@ -225,30 +238,26 @@ def test_messages_that_were_never_sent() -> None:
     assert missing.missing == ((0, None),)
 
 
-def without_beginning(ulpdus: list[bytes]) -> list[MessageRecovered]:
-    """The messages of a connection whose beginning was not captured."""
-    talk = Talk(syn=False)
-    talk.say(0, mpastream.build_stream(ulpdus)[0], size=40)
-    return messages_of(talk.fed())
+@pytest.mark.parametrize(
+    ("words", "expected", "missing"),
+    [
+        # MSN 0 follows 0xFFFFFFFF (RFC 5041 4.3).
+        ("... >S#4294967294 >S#2 >S#3", "4294967294 2 3", [(0, 2**32 - 1, 3)]),
+        # Each MSN is used once (RFC 5041 4.3): segments of a second message are duplicates.
+        (">S#1:40/38 >S#1:40/38 >S#2:30/38", "1 1+2 2", []),
+        # The sender uses an MSN late, against RFC 5041 4.3.
+        (">S#2:30/38 >S#1:40/38", "2 1+2", [(0, 1, 1)]),
+        # The next message of a queue ends the one before.
+        (">S#1:40/38-1 >S#2:30/38", "1 2", []),
+    ],
+)
+def test_msns(words: str, expected: str, missing: list[tuple[int, int, int]]) -> None:
+    """Messages of a queue come in the order of their MSNs (RFC 5041 4.3)."""
+    found = exchanged(words)
+    assert (duplicates(found), skipped(found)) == (expected, missing)
 
 
-def test_octets_that_the_snap_length_cut_off_are_missing() -> None:
-    """A message is complete only if every octet is in the capture."""
-    ulpdus = [*messages.send(1, payload(2000), 1018), *messages.write(1, 0, payload(500), 1018)]
-    octets, truth = mpastream.build_stream(ulpdus)
-    talk = started()
-    for fpdu in truth:
-        talk.say(0, octets[fpdu.start : fpdu.end])
-    talk.close()
-    found = messages_of(fed_with_cuts(talk, dict.fromkeys(range(len(talk.segments)), 300)))
-    send, write = found
-    # 2 octets of ULPDU_Length, 18 or 14 of the DDP header.
-    assert (send.captured_length, send.length, send.cut_off) == (2 * 280, 2000, 2 * 720)
-    assert (write.captured_length, write.length, write.cut_off) == (284, 500, 216)
-    assert [(each.complete, each.missing, each.fpdus) for each in found] == [
-        (False, (), 2),
-        (False, (), 1),
-    ]
+# -- limits, and any segments ----------------------------------------------------------------------
 
 
 def test_missing_stretches_are_limited() -> None:
@@ -271,28 +280,6 @@ def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -
     for seq in range(1000):
         kept.keep(fpdu._replace(seq=seq))
     assert 0 < len(kept._kept) < 100
-
-
-ONE, TWO = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
-
-
-@pytest.mark.parametrize(
-    ("ulpdus", "expected", "missing"),
-    [
-        # Each MSN is used once (RFC 5041 4.3): segments of a second message are duplicates.
-        ([*ONE, *ONE, *TWO], [(1, 0), (1, 2), (2, 0)], []),
-        # The sender uses an MSN late, against RFC 5041 4.3.
-        ([*TWO, *ONE], [(2, 0), (1, 2)], [(0, 1, 1)]),
-        # The next message of a queue ends the one before.
-        ([ONE[0], *TWO], [(1, 0), (2, 0)], []),
-    ],
-)
-def test_an_msn_below_an_earlier_one_is_a_duplicate(
-    ulpdus: list[bytes], expected: list[tuple[int, int]], missing: list[tuple[int, int, int]]
-) -> None:
-    """Messages of a queue come in the order of their MSNs (RFC 5041 4.3)."""
-    found = delivered(ulpdus)
-    assert (duplicates(found), skipped(found)) == (expected, missing)
 
 
 def test_open_messages_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,9 +339,3 @@ def test_any_segments(sent: list[tuple[int, bytes, bool]]) -> None:
         assert each.fpdus or each.missing or each.length == 0
         assert each.complete <= (each.captured_length == each.length)
         assert (each.answers is not None) <= (each.requested is True)
-
-
-def test_msn_wraps() -> None:
-    """MSN 0 follows 0xFFFFFFFF (RFC 5041 4.3)."""
-    found = without_beginning([messages.send(msn, b"x")[0] for msn in (2**32 - 2, 2, 3)])
-    assert skipped(found) == [(0, 2**32 - 1, 3)]

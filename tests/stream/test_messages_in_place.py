@@ -1,136 +1,81 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Messages with damaged FPDUs and gaps: reported as soon as none of their FPDUs can follow."""
+"""Messages with damaged FPDUs and gaps: reported as soon as none of their FPDUs can follow.
+
+The words are those of :mod:`tests.stream.exchange`.
+"""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
+import re
 
 import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.messages import Messages
-from tests.stream.talk import Talk, started
-from tests.truth import messages, mpastream
-from tests.truth.impair import ACK
+from tests.stream.exchange import talk_of
+from tests.stream.talk import Talk
 from tests.truth.mpastream import Damage
 
-FLIPPED = Damage(flip=(20, 1))
-
-Found = tuple[int | None, int | None, int, bool]
-"""QN, MSN, number of FPDUs, and whether the message is complete."""
+LETTERS = {0: "W", 1: "R", 2: "<R", 3: "S"}
 
 
-def payload(length: int) -> bytes:
-    """Random octets."""
-    return random.Random(length).randbytes(length)
+def reported(talk: Talk) -> list[list[str]]:
+    """The messages reported before a connection is closed, and the messages reported after.
 
-
-def sends(*msns: int) -> list[bytes]:
-    """Sends of one FPDU each."""
-    return [messages.send(msn, payload(40))[0] for msn in msns]
-
-
-def say(
-    talk: Talk,
-    ulpdus: Sequence[bytes],
-    *,
-    damage: dict[int, Damage] | None = None,
-    lost: Sequence[int] = (),
-    direction: int = 0,
-) -> list[tuple[int, bytes]]:
-    """Send FPDUs, one a segment; return place and octets of those that were not captured."""
-    missed = []
-    octets, truth = mpastream.build_stream(ulpdus, damage=damage)
-    for index, fpdu in enumerate(truth):
-        sent = octets[fpdu.start : fpdu.end]
-        if index in lost:
-            missed.append((talk.next[direction], sent))
-        talk.say(direction, sent, captured=index not in lost)
-    return missed
-
-
-def close_holes(talk: Talk, first: int) -> int:
-    """Send enough acknowledged Sends to close the holes before them; return the next MSN.
-
-    :param first: the MSN of the first Send.
+    ``S1`` is a complete message, ``S1~2`` one with two FPDUs that is not.  ``-`` has no FPDU.
     """
-    for msn in range(first, first + LATE_SEGMENTS // 2 + 2):
-        say(talk, sends(msn))
-        talk.say(1, flags=ACK)
-    return msn + 1
-
-
-def reported(talk: Talk) -> tuple[list[Found], list[Found]]:
-    """The messages reported before a connection is closed, and the messages reported after."""
-    end = len(talk.segments)
-    talk.close()
-    taker = Messages()
-    found: tuple[list[Found], list[Found]] = [], []
+    taker, end = Messages(), len(talk.segments) - 3
+    found: list[list[str]] = [[], []]
     for event in talk.fed():
         is_late = isinstance(event, ConnectionEnded) or event.frame > end
         for each in taker.take(event):
-            found[is_late].append((each.qn, each.msn, each.fpdus, each.complete))
+            name = f"{LETTERS[each.opcode or 0]}{each.msn or ''}" if each.fpdus else "-"
+            found[is_late].append(name if each.complete else f"{name}~{each.fpdus}")
     return found
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2])
 @pytest.mark.parametrize(
-    "damage", [FLIPPED, Damage(crc_xor=1), Damage(ulpdu_length=300), Damage(ulpdu_length=3000)]
+    "damage",
+    [Damage(flip=(20, 1)), Damage(crc_xor=1), Damage(ulpdu_length=300), Damage(ulpdu_length=3000)],
 )
 def test_a_message_that_lacks_a_damaged_fpdu(bad: int, damage: Damage) -> None:
-    """It is reported when the next message of its queue begins, whatever ULPDU_Length is."""
-    talk = started()
-    say(talk, [*messages.send(1, payload(1500), 518), *sends(2, 3)], damage={bad: damage})
-    # The octets that a wrong length claims are searched when all have come.
-    say(talk, messages.write(1, 0, payload(80_000)))
-    say(talk, sends(4))
-    early, late = reported(talk)
-    write = (None, None, 57, False)
-    assert sorted(early[:3]) == [(0, 1, 2, False), (0, 2, 1, True), (0, 3, 1, True)]
-    assert early[0][1] != 3
-    assert early[3:] == [write, (0, 4, 1, True)]
-    assert not late
+    """It is reported when the next message of its queue begins, whatever ULPDU_Length is.
+
+    The octets that a wrong length claims are searched when all have come.
+    """
+    early, late = reported(talk_of(f">S:1500/518!{bad} >S >S >W:80000 >S", damage=damage))
+    assert sorted(early[:3]) == ["S1~2", "S2", "S3"] and early[0] != "S3"
+    assert (early[3:], late) == (["W~57", "S4"], [])
 
 
-def test_a_message_whose_end_is_damaged_waits_for_the_next_one_of_its_queue() -> None:
-    """Until then, more of its segments may follow."""
-    talk = started()
-    say(talk, messages.send(1, payload(1000), 518), damage={1: FLIPPED})
-    say(talk, messages.read_request(1, 1, 2, 3, 4, 5))
-    early, late = reported(talk)
-    assert early == [(1, 1, 1, True)]
-    assert (0, 1, 1, False) in late
-
-
-def test_a_response_whose_fpdu_is_damaged() -> None:
-    """It is reported missing with the Response after it."""
-    talk = started()
-    say(talk, [messages.read_request(msn, 7, 1000 * msn, 50, 9, 0)[0] for msn in (1, 2, 3)])
-    responses = [messages.read_response(7, 1000 * msn, payload(50))[0] for msn in (1, 2, 3)]
-    say(talk, responses, damage={0: FLIPPED}, direction=1)
-    early, late = reported(talk)
-    assert early[3:] == [(None, None, 0, False), *[(None, None, 1, True)] * 2]
-    assert not late
+@pytest.mark.parametrize(
+    ("words", "early", "late"),
+    [
+        # The end of the Send is damaged.  Until the next message of its queue, more may follow.
+        (">S:1000/518!1 >R1", ["R1"], ["S1~1", "-~0"]),
+        # A Response to a later Request shows that the Response is missing.
+        (
+            ">R1@1 >R2@2 >R3@3 <R@1! <R@2 <R@3",
+            *(["R1", "R2", "R3", "-~0", "<R", "<R"], []),
+        ),
+    ],
+)
+def test_until_the_end(words: str, early: list[str], late: list[str]) -> None:
+    """A message is reported at the end of the connection if its FPDUs may still have followed."""
+    assert reported(talk_of(words)) == [early, late]
 
 
 @pytest.mark.parametrize("filled", [False, True])
 def test_after_a_hole_that_a_late_copy_may_fill(filled: bool) -> None:
     """The copy does not complete a message that was reported: it is a message by itself."""
-    talk = started()
-    two, three = messages.send(2, payload(1000), 518), messages.send(3, payload(1000), 518)
-    sent = [*sends(1), *two, *three, *sends(4)]
-    ((seq, octets),) = say(talk, sent, damage={4: FLIPPED}, lost=(2,))
-    msn = close_holes(talk, 5)
+    words = ">S >S:1000/518-1 >S:1000/518!1 >S" + " >S <W" * LATE_SEGMENTS
+    talk = talk_of(words)
     if filled:
-        talk.copy(0, seq, octets)
-    say(talk, sends(msn))
-    early, late = reported(talk)
-    assert [each[1] for each in early if each[1] not in (2, 3)] == [1, *range(4, msn + 1)]
-    assert [each for each in early if each[1] in (2, 3)] == [
-        (0, 2, 1, False),
-        (0, 3, 1, False),
-        *[(0, 2, 1, False)] * filled,
-    ]
-    assert not late
+        copy = talk_of(words.replace("-1", "")).segments[7]
+        talk.segments[-3:-3] = [copy, *talk_of(f"{words} >S").segments[-4:-3]]
+    early, late = (
+        [each for each in found if re.match(r"S[23]($|~)", each)] for found in reported(talk)
+    )
+    assert (early, late) == (["S2~1", "S3~1", *["S2~1"] * filled], [])

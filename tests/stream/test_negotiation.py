@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,27 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, FPDUItem, Segment, impair
-from scapy_mpa.craft.impairments import (
-    CaptureLoss,
-    Duplication,
-    Loss,
-    Reordering,
-    Resegmentation,
-    SnapLength,
-)
+from scapy_mpa.craft import impair
+from scapy_mpa.craft.impairments import CaptureLoss, Duplication, Loss, Reordering, Resegmentation
 from scapy_mpa.craft.mutations import mutations
 from scapy_mpa.craft.presets import conversation_of
-from scapy_mpa.stream.events import ConnectionEnded
-from scapy_mpa.stream.flows import Flows
-from scapy_mpa.wire.dialect import Dialect
 from tests.captures import REAL, capture_name
 from tests.cli.command import records
 from tests.craft.reading import plain, printed
-from tests.stream.crafted import places
-from tests.stream.feed import decoded, feed
+from tests.stream.scene import Scene
+from tests.stream.startup import ended, reply, request
+from tests.truth import messages
+from tests.truth.mpastream import Damage, build_stream, enhanced_data
 
-DRAFT = Dialect.DRAFT_PEER_CONNECT_01
 KEYS = ("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken")
 NOTHING = [None, None, None, None, None, None, []]
 OF_PEERS = ("rtr-send", "rtr-write", "rtr-read")
@@ -153,41 +143,45 @@ def test_broken_rules(mutation: Any) -> None:
                     assert record["kept"] is (None if record["ird"] is None else True)
 
 
-def negotiation_of(conversation: Conversation, segments: Sequence[Segment] | None = None) -> Any:
-    """The negotiation in the last event."""
-    frames = conversation.frames(segments)
-    event = feed(decoded(frames), conversation.options.dialect)[-1]
-    assert isinstance(event, ConnectionEnded)
-    return event.negotiated
+PEERS = {
+    **{
+        letter: frame(revision=2, enhanced=1, private_data=enhanced_data(4, 4, a=1, b=1))
+        for letter, frame in (("Q", request), ("A", reply))
+    },
+    "0": build_stream(messages.send(1, b"")),
+    "1": build_stream(messages.send(1, b""), damage={0: Damage(crc_xor=1)}),
+}
+"""Startup frames that agree on an RTR indication, the indication, and one with a bad CRC."""
+RULE_4 = "(RFC 5044 7.1.2 rule 4)"
+
+SITUATIONS: list[tuple[str, str | None, bool | None, str]] = [
+    (">Q <A >0 <f >F <F", "send", True, ""),
+    # The order of capture does not count.
+    (f">Q <A+9 >0 {'>f ' * 20} >F <F", "send", True, ""),
+    # The Responder sends no FPDU before it has received one.  Its acknowledgements show that.
+    (">Q <A <f >0 <f >F <F", "send", False, RULE_4),
+    (">Q <A <f+1 >0 <f >F <F", "send", False, RULE_4),
+    (">Q <A <f <X", None, False, RULE_4),
+    # Rule 4 has an exception (RFC 6581 9.3): after an error a Terminate comes before the RST.
+    (">Q <A <t <X", None, None, ""),
+    # A receiver discards an FPDU with a bad CRC.
+    (">Q <A >1 <f >F <F", None, False, RULE_4),
+    # If the first FPDU was not captured, or was cut off, nothing is known about it.
+    (">Q <A >-0 <f >f >F <F", None, None, ""),
+    (">Q <A >0/10 <f >f >F <F", None, None, ""),
+]
+"""Segments in the words of :mod:`tests.stream.scene`: the RTR indication, whether the peers kept to
+what they agreed on, and the clause of the broken rule."""
 
 
-def too_early() -> Conversation:
-    """A Responder that does not wait for the RTR indication."""
-    conversation = Conversation(revision=2, strict=False, ack_every=1)
-    conversation.startup(control_flags="AC")
-    conversation.responder.send(b"already?")
-    conversation.initiator.write(b"")
-    conversation.responder.send(b"again")
-    conversation.close()
-    return conversation
-
-
-@pytest.mark.parametrize("is_swapped", [False, True])
-def test_responder_before_the_rtr(is_swapped: bool) -> None:
-    """RFC 5044 7.1.2 rule 4: the Responder sends no FPDU before it has received one.
-
-    Its acknowledgements show that.  The order of capture does not count.
-    """
-    conversation = too_early()
-    segments = conversation.segments()
-    early = next(n for n, each in enumerate(segments) if b"already?" in each.octets)
-    rtr = next(n for n, each in enumerate(segments) if n > early and each.octets)
-    if is_swapped:
-        segments.insert(early, segments.pop(rtr))
-    result = negotiation_of(conversation, segments)
-    assert result.rtr == "write" and result.kept is False
-    assert len(result.broken) == 1 and "RFC 5044 7.1.2 rule 4" in result.broken[0]
-    assert printed(conversation.frames(segments))[-1]["broken"] == list(result.broken)
+@pytest.mark.parametrize(("words", "rtr", "kept", "clause"), SITUATIONS)
+def test_situations(words: str, rtr: str | None, kept: bool | None, clause: str) -> None:
+    """Both reading paths report the RTR indication, and the broken rule once."""
+    for straight in (True, False):
+        found = ended(Scene(words, PEERS).fed(straight=straight)).negotiated
+        assert found is not None
+        assert (found.rtr, found.kept) == (rtr, kept)
+        assert [text[-len(clause) :] for text in found.broken] == [clause] * (kept is False)
 
 
 @given(
@@ -221,71 +215,3 @@ def test_a_valid_connection_is_never_blamed(name: str, seed: int, impairment: An
     assert {key: found[key] for key in KEYS} == {
         key: printed(frames, dialect)[-1][key] for key in KEYS
     }
-
-
-def test_the_first_fpdu_was_not_captured() -> None:
-    """Then it is unknown whether the peers kept to it."""
-    conversation = conversation_of("rtr-send", 1)
-    segments = conversation.segments()
-    # After the startup frames.
-    del segments[places(segments)[2]]
-    result = negotiation_of(conversation, segments)
-    assert (result.rtr, result.kept, result.broken) == (None, None, ())
-    assert printed(conversation.frames(segments))[-1]["kept"] is None
-
-
-@pytest.mark.parametrize("is_captured", [True, False])
-def test_straight_path_after_the_rtr_indication(is_captured: bool) -> None:
-    """Segments take the straight path once the RTR indication is acknowledged, or overdue."""
-    conversation = Conversation(revision=2)
-    conversation.startup(rtr="write")
-    for _ in range(200):
-        conversation.responder.send(b"something")
-    segments = conversation.segments()
-    rtr = next(n for n, each in enumerate(segments) if each.octets[:2] == b"\0\x0e")
-    if not is_captured:
-        del segments[rtr]
-    flows = Flows()
-    straight_at = None
-    for place, segment in enumerate(decoded(conversation.frames(segments))):
-        flows.receive(segment)
-        if any(each.fpdus for each in flows.directions.values()):
-            straight_at = place
-            break
-    assert straight_at is not None and rtr <= straight_at < rtr + 100
-
-
-def test_a_first_fpdu_with_a_bad_crc() -> None:
-    """A receiver discards it, so the Responder sends too early."""
-    conversation = conversation_of("rtr-write", 1)
-    script = list(conversation.script)
-    at = next(n for n, item in enumerate(script) if isinstance(item, FPDUItem))
-    item = script[at]
-    assert isinstance(item, FPDUItem)
-    script[at] = item.override(crc=bytes(4))
-    result = negotiation_of(conversation.with_script(script))
-    assert (result.rtr, result.kept) == (None, False)
-    assert "rule 4" in result.broken[0]
-
-
-@pytest.mark.parametrize("way", [plain, printed])
-def test_an_rtr_indication_that_was_cut_off_is_not_judged(way: Any) -> None:
-    """If the snap length cut the first FPDU, it is unknown whether it is the agreed one."""
-    conversation = conversation_of("rtr-read")
-    longest = max(len(each.octets) for each in conversation.segments()[:5])
-    segments = impair(conversation.segments(), SnapLength(54 + max(longest, 44)))
-    (end,) = [each for each in way(conversation.frames(segments)) if each["type"] == "connection"]
-    assert (end["rtr_agreed"], end["rtr"], end["kept"], end["broken"]) == (["read"], None, None, [])
-
-
-def test_reply_captured_after_the_rtr_indication() -> None:
-    """The order of capture does not count."""
-    conversation = Conversation(revision=2)
-    conversation.startup(rtr="write")
-    for _ in range(20):
-        conversation.initiator.send(b"something")
-    segments = conversation.segments()
-    _, answer, *later = places(segments)
-    segments.insert(later[10], segments.pop(answer))
-    result = negotiation_of(conversation, segments)
-    assert (result.rtr, result.kept) == ("write", True)

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import Event, OverlapDiffers
-from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
+from tests.stream.cut import BASE, cut_to, stream
+from tests.stream.feed import expected, feed, feed_truth, fpdus, halves, reported
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started
 from tests.truth import impair
+from tests.truth.impair import ACK
 
 
 def overlaps(events: list[Event]) -> list[tuple[int, int, int]]:
@@ -34,44 +36,26 @@ def check_all_found(events: list[Event]) -> None:
     assert [each.ulpdu for each in fpdus(events, 0)] == [each.ulpdu for each in TRUTH]
 
 
-@pytest.mark.parametrize(
-    ("captured", "copy", "differ"),
-    [
-        # The FPDU was reported long before: the difference is still reported, with its place.
-        (len(STREAM), (500, 1000, [499]), (999, 1)),
-        # A copy of one octet that is not the newest is no keep-alive probe, so it must be equal.
-        (len(STREAM), (40, 41, [0]), (40, 1)),
-        # Across the end of the Request, one difference is reported, although the Request was
-        # reported before.
-        (100, (-2, 10, [0, 2]), (-2, 3)),
-    ],
-)
-def test_copies(captured: int, copy: tuple[int, int, list[int]], differ: tuple[int, int]) -> None:
-    """A difference is reported from its first octet to its last.  FPDUs stay as first captured."""
-    talk = started()
-    seq = talk.say(0, STREAM[:captured], size=500)
-    begin, end, places = copy
-    copied = (REQUEST + STREAM)[len(REQUEST) + begin : len(REQUEST) + end]
-    talk.copy(0, seq + begin, changed(copied, *places))
-    talk.say(0, STREAM[captured:], size=500)
-    talk.close()
-    events = talk.fed()
-    assert overlaps(events) == [(0, seq + differ[0], differ[1])]
-    assert {each.crc for each in fpdus(events, 0)} == {"good"}
-    check_all_found(events)
+def test_startup_frames_are_compared_as_well() -> None:
+    """Another Request in the same place is a difference, not a second Request.
 
-
-def test_startup_octets_are_compared_as_well() -> None:
-    """Another Request in the same place is a difference, not a second Request."""
+    A difference is reported from its first octet to its last, across the end of the Request, too.
+    """
     talk = Talk()
     seq = talk.say(0, REQUEST)
     talk.copy(0, seq, changed(REQUEST, 16))
     talk.say(1, REPLY)
     talk.copy(0, seq, changed(REQUEST, 17))
-    talk.say(0, STREAM)
+    talk.say(0, STREAM[:100])
+    talk.copy(0, seq + 18, changed((REQUEST + STREAM)[18:30], 0, 2))
+    talk.say(0, STREAM[100:], size=500)
+    # One octet that is not the newest is no keep-alive probe.
+    talk.copy(0, seq + 60, changed(STREAM[40:41], 0))
     talk.close()
     events = talk.fed()
-    assert overlaps(events) == [(0, seq + 16, 1), (0, seq + 17, 1)]
+    differ = [(16, 1), (17, 1), (18, 3), (60, 1)]
+    assert overlaps(events) == [(0, seq + at, length) for at, length in differ]
+    assert {each.crc for each in fpdus(events, 0)} == {"good"}
     check_all_found(events)
 
 
@@ -132,3 +116,41 @@ def test_differences_are_reported_at_their_places(
     assert sorted(found, key=lambda each: each.offset) == [
         expected(pair[0], fpdu) for fpdu in impair.capturable(segments, pair[0], 0)
     ]
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    markers=st.booleans(),
+    crc=st.booleans(),
+)
+def test_only_captured_octets_are_compared(seed: int, markers: bool, crc: bool) -> None:
+    """A difference is reported where the octet was captured.  Cut-off octets do not differ."""
+    rng = random.Random(seed)
+    octets, _ = stream([rng.randrange(300) for _ in range(20)], markers=markers, crc=crc)
+    talk, cuts = started(markers=markers, crc=crc), dict[int, int | None]()
+    known: set[int] = set()
+    differing = []
+    at = 0
+    while at < len(octets):
+        begin, end = at, min(len(octets), at + rng.randint(1, 200))
+        if at and rng.random() < 0.4:
+            begin = rng.randrange(max(0, at - 600), at)
+            # Two octets or more are no keep-alive probe.
+            end = rng.randint(begin + 2, begin + 300)
+        piece = bytearray(octets[begin:end])
+        snap = rng.choice((len(piece), min(len(piece), rng.randint(1, 100))))
+        place = begin + rng.randrange(snap)
+        if place in known and len(piece) > 1 and rng.random() < 0.5:
+            piece[place - begin] ^= 0x55
+            differing.append((BASE + place, 1))
+        if begin == at:
+            # Octets that only a late copy brings need not be kept.
+            known.update(range(begin, begin + snap))
+        at = max(at, end)
+        cuts[len(talk.segments)] = snap
+        talk.copy(0, BASE + begin, bytes(piece))
+        talk.next[0] = BASE + at
+        for _ in range(rng.randrange(3)):
+            talk.say(1, flags=ACK)
+    events = feed(cut_to(talk, cuts))
+    assert overlaps(events) == [(0, *each) for each in differing]

@@ -11,11 +11,10 @@ from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.messages import Messages
-from tests.stream.exchange import answers, exchanged, messages_of, parsed
-from tests.stream.talk import Talk, started
+from tests.stream.exchange import answers, exchanged, messages_of, parsed, talk_of
+from tests.stream.talk import Talk
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
-from tests.truth.impair import ACK
 
 
 @pytest.mark.parametrize(
@@ -121,22 +120,24 @@ def test_a_request_recognised_after_its_response(size: int, expected: str) -> No
     assert answers(found) == expected
 
 
-def test_the_missing_response() -> None:
+@pytest.mark.parametrize(
+    ("words", "paired", "length", "missing"),
+    [
+        (">R1 >R2:50@3 <R", "1 / 2", 50, ((3, 50),)),
+        # The Response is missing, but no octets are missing.
+        (">R1:0@3", "/ 1", 0, ()),
+    ],
+)
+def test_the_missing_response(
+    words: str, paired: str, length: int, missing: tuple[tuple[int, int], ...]
+) -> None:
     """A separate record lists the requested octets, in the direction of the Response."""
-    found = exchanged(">R1 >R2:50@3 <R")
-    assert answers(found) == "1 / 2"
-    missing = found[-1]
-    fields = missing.direction, missing.opcode, missing.captured_length, missing.length
-    assert fields == (1, messages.READ_RESPONSE, 0, 50)
-    assert (missing.stag, missing.to, missing.missing) == (7, 3, ((3, 50),))
-    assert not missing.complete
-
-
-def test_the_missing_response_to_a_request_for_no_octets() -> None:
-    """The Response is missing, but no octets are missing."""
-    found = exchanged(">R1:0")
-    assert answers(found) == "/ 1"
-    assert (found[-1].complete, found[-1].length, found[-1].missing) == (False, 0, ())
+    found = exchanged(words)
+    assert answers(found) == paired
+    last = found[-1]
+    fields = last.direction, last.opcode, last.captured_length, last.stag, last.to, last.complete
+    assert fields == (1, messages.READ_RESPONSE, 0, 7, 3, False)
+    assert (last.length, last.missing) == (length, missing)
 
 
 @pytest.mark.parametrize("lost", ["0", "1", "2", "01", "12"])
@@ -153,22 +154,15 @@ def test_a_response_that_lost_a_part(lost: str) -> None:
 @pytest.mark.parametrize("atomic", [False, True])
 @pytest.mark.parametrize("between", [0, 1, 3])
 def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
-    """The late Response is not paired."""
-    talk = started()
-    words = [f"A{msn}={100 + msn}" if atomic else f"R{msn}:50@{msn}" for msn in range(1, 5)]
-    requests, responses = (
-        [ulpdu for _, ulpdu, _ in parsed(" ".join(side + each for each in words))] for side in "><"
-    )
-    talk.say(0, mpastream.build_stream(requests)[0])
-    octets, truth = mpastream.build_stream(responses)
-    late = octets[truth[0].start : truth[0].end]
-    seq = talk.miss(1, late)
-    talk.say(1, octets[truth[1].start : truth[between].end] or b"")
-    for msn in range(1, 80):
-        for direction in (0, 1):
-            talk.say(direction, mpastream.build_stream(messages.send(msn, b"more"))[0])
-    talk.copy(1, seq, late)
-    talk.close()
+    """The late Response is not paired, and its Request is not reported as unanswered."""
+    numbers = range(1, 5)
+    asked = [f">A{msn}={100 + msn}" if atomic else f">R{msn}:50@{msn}" for msn in numbers]
+    answered = [f"<A{msn}={100 + msn}" if atomic else f"<R:50@{msn}" for msn in numbers]
+    first, *others = answered[: between + 1]
+    after = [*others, *[">S <S"] * 80]
+    talk = talk_of(" ".join([*asked, f"{first}-", *after]))
+    copy = talk_of(" ".join([*asked, first])).segments[-4]
+    talk.segments.insert(-3, copy)
     found = messages_of(talk.fed())
     paired, _, unanswered = answers(found).partition(" / ")
     expected = [f"{msn}{'.' * atomic}" for msn in range(2, between + 2)]
@@ -196,36 +190,22 @@ def test_malformed_requests() -> None:
 def test_outstanding_requests_are_limited() -> None:
     """The oldest Requests are forgotten.  Then no Response is reported as not asked for."""
     count = OUTSTANDING_REQUESTS + 100
-    octets, _ = mpastream.build_stream(
-        [messages.read_request(msn, 7, 1000 * msn, 10, 1, 1)[0] for msn in range(1, count + 1)]
-    )
-    talk = started()
-    talk.say(0, octets, size=50_000)
-    responses, _ = mpastream.build_stream(
-        [messages.read_response(7, 1000 * msn, bytes(10))[0] for msn in (1, 101)]
-    )
-    talk.say(1, responses)
-    talk.close()
-    found = messages_of(talk.fed())
+    asked = " ".join(f">R{msn}:10@{1000 * msn}" for msn in range(1, count + 1))
+    found = exchanged(f"{asked} <R:10@1000 <R:10@101000")
     assert answers(found) == " ".join(["? 101 /", *map(str, range(102, count + 1))])
 
 
 def test_waiting_responses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Responses that were not asked for do not fill the memory."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 100_000)
-    count = 300
-    octets, _ = mpastream.build_stream([messages.read_response(1, 0, b"x")[0]] * count)
-    talk = started()
-    talk.say(0, mpastream.build_stream([b""])[0])
-    talk.say(1, octets, size=50_000)
-    events = talk.fed()
+    *events, end = talk_of(">E" + " <R:1@0s1" * 300).fed()
     taker = Messages()
-    early = [each for event in events[:-1] for each in taker.take(event)]
+    early = [each for event in events for each in taker.take(event)]
     assert len(early) > 90
-    late = taker.take(events[-1])
-    assert len(early + late) == count
+    found = early + taker.take(end)
     # Their Requests are unknown: they may still come.
-    assert all(each.complete and each.requested is None for each in early + late)
+    assert answers(found) == " ".join("?" * 300)
+    assert all(each.complete for each in found)
 
 
 @pytest.mark.slow
@@ -234,20 +214,12 @@ def test_time_is_linear(kind: str) -> None:
     """Each Response costs about the same: many Requests, many holes, none that fits."""
 
     def spent(count: int) -> int:
-        requests = [messages.read_request(msn, 7, 0, 50, 1, 1)[0] for msn in range(1, count + 1)]
-        stag = 8 if kind == "others" else 7
-        responses = [messages.read_response(stag, 0, bytes(50))[0] for _ in range(count)]
-        if kind == "strays":
-            requests = requests[:1]
-        octets = [mpastream.build_stream(each) for each in (requests, responses)]
-        talk = started()
-        talk.say(0, octets[0][0], size=5000)
-        for number, fpdu in enumerate(octets[1][1]):
-            captured = kind != "holes" or number % 2 == 0
-            talk.say(1, octets[1][0][fpdu.start : fpdu.end], captured=captured)
-            talk.say(0, flags=ACK)
-        events = talk.fed()
-        taker = Messages()
+        asked = range(1, 2 if kind == "strays" else count + 1)
+        words = [f">R{msn}:50@0" for msn in asked]
+        for number in range(count):
+            lost = "-" * (kind == "holes" and number % 2)
+            words += [f"<R:50@0{'s8' * (kind == 'others')}{lost}", ">E"]
+        events, taker = talk_of(" ".join(words)).fed(), Messages()
         return calls(lambda: [taker.take(each) for each in events])
 
     small, large = spent(300), spent(2400)

@@ -155,6 +155,8 @@ CUT_OFF = {
     **{f"s1400/{snap}*10": "" for snap in (60, 500, 1000)},
     "s1400/200 s20 s1400/200 s30 s1400/200 s10": "",
     "s40*2 s400/100 s40*2 s400/30 s40*4": "",
+    # A copy does not restore what was cut off.  The FPDU is reported at once.
+    "s600 s600/100= s600*4": "",
 }
 
 HEADERS_CUT_OFF = {

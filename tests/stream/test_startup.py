@@ -101,6 +101,8 @@ WORKS: list[tuple[str, Mapping[str, Octets]]] = [
     (">Q <R >w <w >F <F", {"w": b"plain text " * 2_000}),
     (">Q <R" + " >w <w" * 5 + " >F <F", {"w": b"\0\4no FPDU!!!"}),
     (">Q <R" + " >w <w" * 5 + " >F <F", both(markers=1) | {"w": bytes(4) + b"\0\4no FPDU!!!"}),
+    # -- the SYNs were not captured
+    ("... " + ORDINARY, {}),
     # -- startup frames that were not captured, or late
     *(
         (f"... >Q <{mark}A >S <S >F <F", both(crc=0, revision=0, private_data=b"hello"))

@@ -17,13 +17,17 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from tests.straight.ways import recovery, straight
+from tests.stream.feed import fpdus
 from tests.stream.scene import INVALID, LOST, Octets, Scene, Wrong, both
-from tests.stream.startup import PROSE, ended, errors, reply, request, seen, stream
+from tests.stream.startup import PROSE, ULPDUS, ended, errors, reply, request, stream
 from tests.truth import messages, pcapfile
 from tests.truth.impair import ACK, FIN, RST
 from tests.truth.mpastream import Damage, build_stream, enhanced_data
 
 FPDU = messages.send(1, b"x" * 20)
+PEER = {"revision": 2, "enhanced": 1}
+HEADERS = b"\x80\x21\x5a\x6b" * 4 + b"\x45\x00" * 27
+FILE = [build_stream([each])[0] for each in ULPDUS]
 
 LETTERS: dict[str, Octets] = {
     "P": request(private_data=b"again"),
@@ -41,10 +45,17 @@ LETTERS: dict[str, Octets] = {
     "m": b"MPA" * 6,
     "n": b"MPA ID Req Form!",
     "O": bytes(600),
+    # Request and Replies with IRD, ORD and an RTR indication.  The second Reply says which IRD is
+    # needed.
+    "J": request(**PEER, private_data=enhanced_data(4, 4, a=1, b=1)),
+    "j": reply(**PEER, private_data=enhanced_data(4, 4, a=1, b=1)),
+    "i": reply(**PEER, rejected=1, private_data=enhanced_data(4, 8, a=1, b=1)),
     # A Request, a Reply, and an FPDU with a reserved bit of DDP, without CRCs.
     "I": request(crc=0),
     "B": reply(crc=0),
     "v": build_stream([bytes([FPDU[0][0] | 4]) + FPDU[0][1:]], crc=False),
+    # A capture file: each startup frame and FPDU comes after the headers of its record and frame.
+    "e": b"".join(HEADERS + each for each in (request(), reply(), *FILE)),
     # An FPDU of 44 octets, and the same with a bad CRC.
     "g": build_stream(FPDU),
     "d": build_stream(FPDU, damage={0: Damage(crc_xor=1)}),
@@ -164,6 +175,13 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <A >d >f <f >F <F", [Wrong(2, ErrorCode.CRC_MISMATCH, BAD_CRC)]),
     (">I <B >v <f >f >F <F", []),
     (">I <B >( <f >) >F <F", [Wrong(3, None, OF_4)]),
+    # Rule 4 has an exception (RFC 6581 9.3): after an error a Terminate comes before the RST.
+    (">Q <A <f <X", [Wrong(2, None, OF_4)]),
+    (">Q <A <t <X", [Wrong(2, None, OF_4)]),
+    (">J <j <f <X", [Wrong(2, None, OF_4)]),
+    (">J <j <t <X", []),
+    # A Reply that rejects because of IRD (RFC 6581 9.1).  A Terminate after it is wrong.
+    (">J <i <t >F <F", [Wrong(2, None, REJECTED)]),
     # Text in a RST is not for MPA.
     (">Q <A >Y", []),
     (">Q <A <Y", []),
@@ -240,7 +258,9 @@ def test_reports_of_a_startup(words: str, wrong: list[Wrong]) -> None:
     # A frame that claims missing octets, or FPDUs, is not reported as a startup frame.
     scene.frames = [each for each in scene.frames if each not in (LETTERS["l"], LETTERS["p"])]
     events = scene.check(*wrong)
-    assert ended(events).rejected == (re.findall("[QRP]", words)[-1:] == ["R"]), f"seed {seed}"
+    assert ended(events).rejected == (re.findall("[QRPji]", words)[-1:] in (["R"], ["i"])), (
+        f"seed {seed}"
+    )
     octets = pcapfile.pcap(pcapfile.frames(scene.segments))
     assert straight(octets, Limits()) == recovery(octets, Limits()), f"seed {seed}"
 
@@ -270,6 +290,13 @@ def test_a_startup_in_segments_of_one_octet(words: str, wrong: list[Wrong]) -> N
 def clause_of(text: str) -> str:
     """The clause at the end of an error's text."""
     return text[text.rindex("(") :]
+
+
+@pytest.mark.parametrize("size", [1, 7, 40, 1460])
+def test_startup_frames_and_fpdus_in_a_file(size: int) -> None:
+    """Octets directly after a Request are no FPDU, but streaming mode octets (7.1.2 rule 3)."""
+    events = Scene(">w <e >F <F", LETTERS, size=size).fed()
+    assert (fpdus(events), errors(events), ended(events).initiator) == ([], [], None)
 
 
 @pytest.mark.parametrize("acknowledged", [0, 1, 320, 328])
@@ -311,34 +338,6 @@ def test_the_initiator_does_not_wait(
     scene.check(*[Wrong(2, None, OF_3)] * is_reported)
 
 
-@pytest.mark.parametrize("markers", [0, 1])
-@pytest.mark.parametrize("size", [1, 7, 1460])
-@pytest.mark.parametrize("revision", [1, 2])
-@pytest.mark.parametrize("code", [None, 6])
-def test_a_terminate_may_come_first(
-    markers: int, size: int, revision: int, code: int | None
-) -> None:
-    """Rule 4 has an exception (RFC 6581 9.3): after an error a Terminate comes before the RST."""
-    first = messages.send(1, b"x") if code is None else messages.terminate(2, 0, code)
-    fields: dict[str, object] = {"markers": markers, "revision": revision}
-    if revision == 2:
-        fields |= {"enhanced": 1, "private_data": enhanced_data(4, 4, a=1, b=1)}
-    scene = Scene(
-        ">Q <A <1 <X",
-        {
-            "Q": request(**fields),
-            "A": reply(**fields),
-            "1": build_stream(first, markers=bool(markers)),
-        },
-        size=size,
-    )
-    is_due = revision == 2 and code is not None
-    events = scene.check(*[Wrong(2, None, OF_4)] * (not is_due))
-    if revision == 2:
-        negotiated = ended(events).negotiated
-        assert negotiated is not None and negotiated.kept is (None if is_due else False)
-
-
 @pytest.mark.parametrize("octet", [b"", b"\0"])
 def test_a_probe_does_not_break_rule_4(octet: bytes) -> None:
     """Rule 4: a keep-alive repeats the last octet of the Reply, or has none (RFC 9293 3.8.4)."""
@@ -349,18 +348,6 @@ def test_a_probe_does_not_break_rule_4(octet: bytes) -> None:
     scene.say(0, stream()[0])
     scene.close()
     assert errors(scene.fed()) == []
-
-
-def test_rejected_because_of_ird() -> None:
-    """RFC 6581 9.1: ORD of the Reply says which IRD is needed.  A Terminate after R is wrong."""
-    asked, answered = (
-        {"revision": 2, "enhanced": 1, "private_data": enhanced_data(1, depth)} for depth in (1, 8)
-    )
-    scene = Scene(">Q <R <t >F <F", {"Q": request(**asked), "R": reply(**answered, rejected=1)})
-    events = scene.check(Wrong(2, None, REJECTED))
-    assert [(each.startup.ird, each.startup.ord) for each in seen(events)] == [(1, 1), (1, 8)]
-    end = ended(events)
-    assert end.rejected and end.negotiated is None
 
 
 @pytest.mark.parametrize("how", ["closed", "reset", "capture ended"])
@@ -379,10 +366,19 @@ def test_the_end_within_a_startup_frame(words: str, size: int, sent: int, how: s
     scene.check(*[wrong] * bool(end))
 
 
-@pytest.mark.parametrize(("asked", "answered"), [(0, 2), (1, 2), (2, 1)])
-def test_revision_of_the_reply(asked: int, answered: int) -> None:
-    """7.1.1, Rev: the Initiator of a revision cannot interoperate with a later one (C.2.1)."""
-    letters = {"Q": request(revision=asked), "A": reply(revision=answered)}
+@pytest.mark.parametrize("markers", [0, 1])
+@pytest.mark.parametrize(("asked", "answered"), [(0, 1), (0, 2), (1, 2), (2, 1)])
+def test_revision_of_the_reply(asked: int, answered: int, markers: int) -> None:
+    """7.1.1, Rev: the Initiator of a revision cannot interoperate with a later one (C.2.1).
+
+    Revisions 0 and 1 are those of osc, too, so the dialect is forced.
+    """
+    letters = both(markers=markers) | {
+        "Q": request(revision=asked, markers=markers),
+        "A": reply(revision=answered, markers=markers),
+    }
     scene = Scene(">Q <A >S <S >F <F", letters)
     text = f"revision {answered} of the Reply exceeds the Request's {asked} (RFC 5044 7.1.1)"
-    scene.check(*[Wrong(1, INVALID, text)] * (answered > asked), events=scene.fed(Dialect.RFC5044))
+    events = scene.fed(Dialect.RFC5044)
+    scene.check(*[Wrong(1, INVALID, text)] * (answered > asked), events=events)
+    assert ended(events).dialect is not Dialect.OSC

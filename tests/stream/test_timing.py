@@ -17,12 +17,11 @@ import pytest
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.stream.events import ConnectionEnded
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import Segment
 from tests.captures import PCAPS
-from tests.stream.feed import as_segment, decoded
-from tests.stream.startup import reply, request
-from tests.stream.talk import Talk, ends, started
+from tests.stream.feed import as_segment, decoded, feed
+from tests.stream.startup import ended, reply, request
+from tests.stream.talk import Talk, started
 from tests.truth import impair, messages
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN
 from tests.truth.mpastream import Damage, build_stream
@@ -68,13 +67,9 @@ def segments_of(words: str) -> list[Segment]:
 
 def end_of(segments: list[Segment]) -> ConnectionEnded:
     """The end of the one connection, the same on both reading paths."""
-    found = []
-    for straight in (True, False):
-        flows = Flows(straight=straight)
-        events = [event for each in segments for event in flows.receive(each)]
-        found += ends(events + flows.finish())
-    assert found[1:] == found[:1]
-    return found[0]
+    found, other = (ended(feed(segments, straight=straight)) for straight in (True, False))
+    assert found == other
+    return found
 
 
 BEGUN = "5>S 6<S 8>. 20>Q 21<. 70<A 71>. "

@@ -176,7 +176,7 @@ def _unknown(words: bytes, scale: int) -> Pair:
     return Pair(flow.frames(hostile), flow.frames(clean))
 
 
-def startup_frames_in_order(scale: int) -> Pair:
+def _requests(scale: int) -> Pair:
     """After the SYN, Requests only, dozens to a segment."""
     flow = _Flow()
     octets = mpastream.startup_frame(mpastream.REQUEST_KEY) * (scale * MSS // 20)
@@ -184,14 +184,16 @@ def startup_frames_in_order(scale: int) -> Pair:
     return Pair(flow.frames(flow.opening + segments), _writes_in_order(scale))
 
 
-def startup_frames_both_ways(scale: int) -> Pair:
-    """After the SYNs, Replies only, from both sides by turns."""
+def _replies(block: int, scale: int) -> Pair:
+    """After the SYNs, Replies only: so many segments of one side, then as many of the other."""
     flow = _Flow()
     octets = mpastream.startup_frame(mpastream.REPLY_KEY) * (scale * MSS // 40)
+    pieces = _cut(octets)
     segments = [
-        Segment(direction, 1 + at, 1 + at + direction * len(piece), PSH | ACK, piece)
-        for at, piece in _cut(octets)
+        Segment(direction, 1 + at, 1 + pieces[begin][0] + direction * block * MSS, PSH | ACK, piece)
+        for begin in range(0, len(pieces), block)
         for direction in (0, 1)
+        for at, piece in pieces[begin : begin + block]
     ]
     return Pair(flow.frames(flow.opening + segments), _writes_in_order(scale))
 
@@ -216,20 +218,6 @@ def rejected_startups(scale: int) -> Pair:
         segments.append(Segment(0, at, at, PSH | ACK, request))
         segments.append(Segment(1, at, at + size, PSH | ACK, reply))
     return Pair(flow.frames(flow.opening + segments), _writes_in_order(scale, 20))
-
-
-def replies_in_blocks(scale: int) -> Pair:
-    """After the SYNs, blocks of segments full of Replies, one direction after the other."""
-    flow = _Flow()
-    octets = mpastream.startup_frame(mpastream.REPLY_KEY) * (scale * MSS // 40)
-    pieces = _cut(octets)
-    segments = [
-        Segment(direction, 1 + at, 1 + pieces[block][0] + direction * 8 * MSS, PSH | ACK, piece)
-        for block in range(0, len(pieces), 8)
-        for direction in (0, 1)
-        for at, piece in pieces[block : block + 8]
-    ]
-    return Pair(flow.frames(flow.opening + segments), _writes_in_order(scale))
 
 
 def _alone(octets: bytes, scale: int) -> Pair:
@@ -400,11 +388,11 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "half headers in unknown traffic": partial(_unknown, b"\x41\x43"),
     # Only headers of Sends that make sense, without CRCs.
     "sound headers in unknown traffic": partial(_unknown, _SEND),
-    "startup frames after startup frames, in order": startup_frames_in_order,
-    "startup frames after startup frames, both ways": startup_frames_both_ways,
+    "startup frames after startup frames, in order": _requests,
+    "startup frames after startup frames, both ways": partial(_replies, 1),
     "startup frames after startup frames, mid-connection": startup_frames_mid_connection,
     "rejected startups": rejected_startups,
-    "Replies both ways in blocks": replies_in_blocks,
+    "Replies both ways in blocks": partial(_replies, 8),
     # Every other Read Request is damaged, and the MSN of the next one is a thousand ahead.  Nearly
     # as many Requests are remembered.
     "MSNs skipped after damage": lambda scale: _in_one_flow(

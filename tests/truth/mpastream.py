@@ -74,82 +74,60 @@ def build_stream(
     """The octets of FPDUs with these ULPDUs, and their records (RFC 5044 4.1, 4.3, 4.4).
 
     idle_crc_field: the four octets of the CRC field if crc is False. pad_octet, marker_reserved:
-    values where zeros belong. damage: ULPDU's index -> Damage. Raises ValueError for numbers that
-    do not fit their fields.
+    values where zeros belong. damage: ULPDU's index -> Damage.
     """
     stream = bytearray()
     truth: list[TrueFPDU] = []
     for index, ulpdu in enumerate(ulpdus):
-        harm = (damage or {}).get(index)
+        harm = (damage or {}).get(index, Damage())
+        start = len(stream)
+        content = len(ulpdu).to_bytes(2, "big") + ulpdu
+        content += bytes([pad_octet]) * (-len(content) % 4)
+        marked, places = _append(stream, content, markers, marker_reserved)
+        end = len(stream)
+        ulpdu_places = places[2 : 2 + len(ulpdu)]
+        if harm.sender:
+            _harm(stream, harm, places[0], marked, ulpdu_places)
+        field = crc_field(bytes(stream[start:])) if crc else idle_crc_field
+        if not harm.sender:
+            _harm(stream, harm, places[0], marked, ulpdu_places)
+        field = (int.from_bytes(field, "big") ^ harm.crc_xor).to_bytes(4, "big")
+        is_length_right = stream[places[0] : places[0] + 2] == content[:2]
+        crc_ok = is_length_right and crc_field(bytes(stream[start:])) == field if crc else None
+        stream += field
+        found = bytes(stream[place] for place in ulpdu_places)
         truth.append(
-            _append_fpdu(
-                stream, ulpdu, markers, crc, idle_crc_field, pad_octet, marker_reserved, harm
+            TrueFPDU(
+                start,
+                places[0],
+                end + 4,
+                len(ulpdu),
+                found,
+                len(marked),
+                crc_ok,
+                (damage or {}).get(index),
             )
         )
     return bytes(stream), truth
 
 
-def _append_fpdu(
-    stream: bytearray,
-    ulpdu: bytes,
-    markers: bool,
-    crc: bool,
-    idle_crc_field: bytes,
-    pad_octet: int,
-    marker_reserved: int,
-    damage: Damage | None,
-) -> TrueFPDU:
-    start = len(stream)
-    if not 0 <= len(ulpdu) <= 65535:
-        raise ValueError("ULPDU_Length has 16 bits")
-    content = len(ulpdu).to_bytes(2, "big") + ulpdu
-    while len(content) % 4:
-        content += bytes([pad_octet])
-
-    seq_offset = None
-    marker_offsets = []
-    content_offsets: list[int] = []
-    # Both are multiples of four octets, so a marker stands before a word or not at all.
+def _append(
+    stream: bytearray, content: bytes, markers: bool, reserved: int
+) -> tuple[list[int], list[int]]:
+    """Append an FPDU up to its CRC.  Return the places of its Markers, and of its octets."""
+    marked: list[int] = []
+    places: list[int] = []
+    # Both are multiples of four octets, so a marker stands before a word or not at all.  A marker
+    # may still stand before the CRC.
     for position in range(0, len(content) + 4, 4):
-        # position len(content) is the place of the CRC, before which a marker may still stand.
         if markers and len(stream) % 512 == 0:
-            marker_offsets.append(len(stream))
-            fpduptr = 0 if seq_offset is None else len(stream) - seq_offset
-            if fpduptr > 65535:
-                raise ValueError("FPDUPTR has 16 bits")
-            stream += struct.pack(">HH", marker_reserved, fpduptr)
-        if position == 0:
-            seq_offset = len(stream)
-        if position < len(content):
-            content_offsets += range(len(stream), len(stream) + 4)
-            stream += content[position : position + 4]
-    ulpdu_offsets = content_offsets[2 : 2 + len(ulpdu)]
-    assert seq_offset is not None
-    crc_offset = len(stream)
-
-    if damage and damage.sender:
-        _harm(stream, damage, seq_offset, marker_offsets, ulpdu_offsets)
-    value = crc_field(bytes(stream[start:crc_offset])) if crc else idle_crc_field
-    if damage and not damage.sender:
-        _harm(stream, damage, seq_offset, marker_offsets, ulpdu_offsets)
-    if damage:
-        value = (int.from_bytes(value, "big") ^ damage.crc_xor).to_bytes(4, "big")
-    stream += value
-
-    crc_ok = None
-    if crc:
-        is_length_right = int.from_bytes(stream[seq_offset : seq_offset + 2], "big") == len(ulpdu)
-        crc_ok = is_length_right and crc_field(bytes(stream[start:crc_offset])) == value
-    return TrueFPDU(
-        start,
-        seq_offset,
-        len(stream),
-        len(ulpdu),
-        bytes(map(stream.__getitem__, ulpdu_offsets)),
-        len(marker_offsets),
-        crc_ok,
-        damage,
-    )
+            marked.append(len(stream))
+            fpduptr = len(stream) - places[0] if places else 0
+            stream += struct.pack(">HH", reserved, fpduptr)
+        word = content[position : position + 4]
+        places += range(len(stream), len(stream) + len(word))
+        stream += word
+    return marked, places
 
 
 def _harm(

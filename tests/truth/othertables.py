@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 OCTETS = 50_000
 """Octets of a table, roughly: enough for dozens of the rows that a search looks for."""
@@ -118,18 +118,6 @@ def tags_repeated(rng: random.Random) -> bytes:
     return filled(lambda number: records[number % len(records)])
 
 
-def tags_at_512(rng: random.Random) -> bytes:
-    """Records that repeat every 512 octets, as Markers do, with small numbers in them."""
-    size = rng.choice((64, 128, 256, 512))
-    control = rng.choice(CONTROLS)
-    record = bytearray(words(rng, size))
-    for at in range(0, size, rng.choice((16, 32, 64))):
-        record[at : at + 4] = struct.pack(">HH", rng.choice((size - 6, 26, 14, 58)), control)
-    for at in rng.sample(range(0, size, 4), min(size // 16, 8)):
-        record[at : at + 4] = struct.pack(">I", 4 * rng.randrange(128))
-    return filled(lambda _: bytes(record))
-
-
 def tags_that_lead(rng: random.Random) -> bytes:
     """Records of several kinds.  As with FPDUs, the length of each leads to the next one.
 
@@ -150,15 +138,6 @@ def tags_that_lead(rng: random.Random) -> bytes:
     return filled(record)
 
 
-def rows(rng: random.Random) -> bytes:
-    """Rows of a table: a constant head, and columns."""
-    head = struct.pack(">HI", 0x8100 | rng.choice((0x40, 0)), rng.choice((7, 0)))
-    width = rng.choice((24, 32, 56))
-    return filled(
-        lambda _: struct.pack(">H", rng.randrange(20, 90)) + head + rng.randbytes(width - 6)
-    )
-
-
 def counted_rows(rng: random.Random) -> bytes:
     """Rows of a fixed width that begin with a number that counts, and hold flags and zeros."""
     width = rng.choice((16, 24, 32, 48))
@@ -173,72 +152,7 @@ def counted_rows(rng: random.Random) -> bytes:
     return filled(row)
 
 
-def _numbers(rng: random.Random) -> Iterator[float]:
-    """Numbers of one column: they count, rise and fall, repeat, or are small."""
-    kind = rng.randrange(5)
-    value = rng.randrange(1_000)
-    number = 0
-    while True:
-        number += 1
-        if kind == 0:
-            yield value + number
-        elif kind == 1:
-            yield rng.randrange(rng.choice((4, 256, 65_536)))
-        elif kind == 2:
-            yield rng.choice((0, 0, 0, 1, -1, 2))
-        elif kind == 3:
-            yield value + number % 12 * 4
-        else:
-            yield int(1_000_000 * rng.gauss(0, 1))
-
-
-def numbers(code: str, *, whole: bool = True) -> Callable[[random.Random], bytes]:
-    """A matrix of numbers of one type, each column with its own kind of numbers.
-
-    :param code: a format of struct, with the byte order.
-    """
-
-    def made(rng: random.Random) -> bytes:
-        columns = [_numbers(rng) for _ in range(rng.choice((1, 3, 8, 64, 128)))]
-        scale = 1 if whole else rng.choice((1.0, 0.5, 0.1))
-        size = struct.calcsize(code)
-        half = 1 << (8 * size - 1)
-
-        def row(_: int) -> bytes:
-            values = [next(each) for each in columns]
-            if whole:
-                return b"".join(
-                    struct.pack(code, (int(each) + half) % (2 * half) - half) for each in values
-                )
-            return b"".join(struct.pack(code, each * scale) for each in values)
-
-        return struct.pack(">II", 2, len(columns)) + filled(row)
-
-    return made
-
-
 # -- records with a length ----------------------------------------------------------------------
-
-
-def sized(
-    form: str, *, least: int = 0, counts_itself: bool = False
-) -> Callable[[random.Random], bytes]:
-    """Records with a length before them, as in many protocols.
-
-    :param form: a format of struct for the length.
-    :param counts_itself: whether the length counts its own octets, too.
-    """
-
-    def made(rng: random.Random) -> bytes:
-        extra = struct.calcsize(form) if counts_itself else 0
-
-        def record(_: int) -> bytes:
-            body = words(rng, rng.randint(least, rng.choice((40, 300))))
-            return struct.pack(form, len(body) + extra) + body
-
-        return filled(record)
-
-    return made
 
 
 def dns(rng: random.Random) -> bytes:
@@ -272,132 +186,13 @@ def rtp(rng: random.Random) -> bytes:
     return filled(packet)
 
 
-def diameter(rng: random.Random) -> bytes:
-    """Diameter: AVPs, padded to four octets (RFC 6733 3, 4.1)."""
-
-    def avp(code: int, octets: bytes) -> bytes:
-        size = 8 + len(octets)
-        return struct.pack(">II", code, 0x40 << 24 | size) + octets + bytes(-size % 4)
-
-    def message(number: int) -> bytes:
-        body = b"".join(
-            avp(rng.choice((263, 264, 296, 416, 415)), words(rng, rng.choice((4, 13, 40))))
-            for _ in range(rng.randint(3, 12))
-        )
-        head = struct.pack(">IIIII", 1 << 24 | 20 + len(body), 0xC0 << 24 | 272, 4, number, number)
-        return head + body
-
-    return filled(message)
-
-
-def memcached(rng: random.Random) -> bytes:
-    """memcached, binary protocol: responses, whose magic is 0x81."""
-
-    def response(number: int) -> bytes:
-        value = words(rng, rng.choice((0, 8, 64, 500)))
-        head = struct.pack(
-            ">BBHBBHIIQ",
-            0x81,
-            rng.choice((0, 1, 0x40, 0x42)),
-            0,
-            4,
-            0,
-            0,
-            4 + len(value),
-            number,
-            number,
-        )
-        return head + bytes(4) + value
-
-    return filled(response)
-
-
-def x11(rng: random.Random) -> bytes:
-    """X11: events and replies of 32 octets and more, with counting numbers."""
-    size = rng.choice((0, 4, 30))
-
-    def reply(number: int) -> bytes:
-        more = rng.choice((0, size))
-        head = struct.pack(">BBHI", 1, 0, number & 65_535, more)
-        return head + words(rng, 24 + 4 * more)
-
-    return filled(reply)
-
-
-def turn(rng: random.Random) -> bytes:
-    """TURN over TCP: ChannelData, padded to four octets (RFC 8656 12.4)."""
-
-    def data(_: int) -> bytes:
-        body = words(rng, rng.choice((20, 160, 172, 1_000)))
-        channel = 0x4000 | rng.choice((0, 1, 0x43, 0x143))
-        return struct.pack(">HH", channel, len(body)) + body + bytes(-len(body) % 4)
-
-    return filled(data)
-
-
-def rpc(rng: random.Random) -> bytes:
-    """ONC RPC: NFS replies by record marking (RFC 5531 11)."""
-
-    def reply(number: int) -> bytes:
-        data = words(rng, 4 * rng.randint(1, 500))
-        body = struct.pack(">IIIIII", number, 1, 0, 0, 0, 0) + struct.pack(">II", 0, len(data))
-        return struct.pack(">I", 1 << 31 | len(body) + len(data)) + body + data
-
-    return filled(reply)
-
-
-def ipfix(rng: random.Random) -> bytes:
-    """IPFIX: sets of flow records (RFC 7011 3.1, 3.3.2)."""
-
-    def message(number: int) -> bytes:
-        flows = b"".join(
-            struct.pack(">IIHHQQ", 10 << 24 | at, 10 << 24, 80, rng.randrange(65_536), at, at * 99)
-            for at in range(rng.randint(1, 30))
-        )
-        body = struct.pack(">HH", 256, 4 + len(flows)) + flows
-        return struct.pack(">HHIII", 10, 16 + len(body), 1_700_000_000, number, 0) + body
-
-    return filled(message)
-
-
-def postgresql(rng: random.Random) -> bytes:
-    """PostgreSQL: DataRow messages with binary columns."""
-    width = rng.choice((1, 4, 12))
-
-    def row(number: int) -> bytes:
-        body = struct.pack(">H", width)
-        for at in range(width):
-            value = rng.choice((number, at, 0, rng.getrandbits(31)))
-            body += struct.pack(">II", 4, value)
-        return b"D" + struct.pack(">I", 4 + len(body)) + body
-
-    return filled(row)
-
-
 TABLES: dict[str, Callable[[random.Random], bytes]] = {
     "OpenFlow table features": openflow_features,
     "tags": tags,
     "tags, repeated": tags_repeated,
-    "tags every 512 octets": tags_at_512,
     "tags that lead on": tags_that_lead,
-    "rows": rows,
     "counted rows": counted_rows,
-    "doubles, big endian": numbers(">d", whole=False),
-    "int16, big endian": numbers(">h"),
-    "int32, big endian": numbers(">i"),
-    "int32, little endian": numbers("<i"),
-    "a length of 2 octets": sized(">H"),
-    "a length of 2 octets, itself counted": sized(">H", counts_itself=True),
-    "a length of 4 octets": sized(">I"),
-    "a length of 2 octets and a type": sized(">Hxx", least=12),
     "DNS": dns,
     "RTP": rtp,
-    "Diameter": diameter,
-    "memcached": memcached,
-    "X11": x11,
-    "TURN": turn,
-    "ONC RPC": rpc,
-    "IPFIX": ipfix,
-    "PostgreSQL": postgresql,
 }
 """The octets of a server, by name."""

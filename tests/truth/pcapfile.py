@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+import itertools
 import pathlib
 import struct
 from collections.abc import Iterable, Sequence
@@ -91,28 +92,34 @@ def pcap(
     snaplen: most octets of a frame. step: nanoseconds from one frame to the next. order:
     struct's "<" or ">".
     """
-    magic = 0xA1B23C4D if nanoseconds else 0xA1B2C3D4
-    file = bytearray(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snaplen, 1))
-    time = 1_700_000_000_000_000_000
-    for whole in octets:
-        seconds, fraction = divmod(time, 1_000_000_000)
-        if not nanoseconds:
-            fraction //= 1000
-        cut = whole[:snaplen]
-        file += struct.pack(order + "IIII", seconds, fraction, len(cut), len(whole)) + cut
-        time += step
-    return bytes(file)
+    times = itertools.count(1_700_000_000_000_000_000, step)
+    cut = (
+        (time, whole, max(0, len(whole) - snaplen))
+        for time, whole in zip(times, octets, strict=False)
+    )
+    return stamped(cut, snaplen=snaplen, order=order, unit=1 if nanoseconds else 1000)
 
 
-def stamped(captured: Iterable[tuple[int, bytes, int]]) -> bytes:
-    """A classic pcap file of link type Ethernet, with nanoseconds.
+def stamped(
+    captured: Iterable[tuple[int, bytes, int]],
+    *,
+    snaplen: int = 262144,
+    order: str = "<",
+    unit: int = 1,
+) -> bytes:
+    """The same with given times.
 
     captured: the time of each frame, the frame, and how many of its last octets were cut off.
+    unit: nanoseconds, 1 or 1000.
     """
-    file = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
+    magic = 0xA1B23C4D if unit == 1 else 0xA1B2C3D4
+    file = bytearray(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snaplen, 1))
     for time, octets, lacks in captured:
         left = octets[: len(octets) - lacks]
-        file += struct.pack("<IIII", *divmod(time, 1_000_000_000), len(left), len(octets)) + left
+        seconds, fraction = divmod(time, 1_000_000_000)
+        file += (
+            struct.pack(order + "IIII", seconds, fraction // unit, len(left), len(octets)) + left
+        )
     return bytes(file)
 
 

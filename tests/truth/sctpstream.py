@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 from crc32c import crc32c as crc32c
 
+from .mpastream import enhanced_data
+
 PORTS = (40000, 4000)
 TAGS = (0x22222222, 0x11111111)
 """The Verification Tag of each sender's packets.  Its peer has chosen it."""
@@ -24,6 +26,8 @@ U, B, E = 4, 2, 1
 
 INITIATE, ACCEPT, REJECT, TERMINATE = 1, 2, 3, 4
 ENHANCED_INITIATE, ENHANCED_ACCEPT, ENHANCED_REJECT = 5, 6, 7
+
+enhanced = enhanced_data
 
 
 def chunk(kind: int, flags: int, value: bytes) -> bytes:
@@ -70,11 +74,6 @@ def segment(ddp_ssn: int, ulpdu: bytes) -> bytes:
     return struct.pack(">H", ddp_ssn & 0xFFFF) + ulpdu
 
 
-def enhanced(ird: int, ord: int, *, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> bytes:
-    """The 4 octets of enhanced data."""
-    return struct.pack(">HH", a << 15 | b << 14 | ird, c << 15 | d << 14 | ord)
-
-
 def send(msn: int, payload: bytes) -> bytes:
     """A Send that is one DDP segment."""
     return struct.pack(">BBIIII", 0x41, 0x43, 0, 0, msn, 0) + payload
@@ -85,11 +84,9 @@ def write(stag: int, to: int, payload: bytes, *, last: bool = True) -> bytes:
     return struct.pack(">BBIQ", 0x81 | last << 6, 0x40, stag, to) + payload
 
 
-def frame(side: int, octets: bytes, *, vlan: int | None = None, ipv6: bool = False) -> bytes:
+def frame(side: int, octets: bytes, *, ipv6: bool = False) -> bytes:
     """An Ethernet frame with an SCTP packet."""
     link = bytes.fromhex("020000000002020000000001")
-    if vlan is not None:
-        link += struct.pack(">HH", 0x8100, vlan)
     if ipv6:
         hosts = [ipaddress.ip_address(f"fd00::{each + 1}").packed for each in (side, 1 - side)]
         head = struct.pack(">IHBB", 6 << 28, len(octets), 132, 64) + b"".join(hosts)
@@ -115,26 +112,15 @@ class Unit:
         """The place of the chunk in the order of its session."""
         return int.from_bytes(self.user_data[:2], "big")
 
-    @property
-    def octets(self) -> bytes:
-        """A packet with this chunk only."""
-        return packet(
-            self.side,
-            data(self.tsn, self.ppid, self.user_data, stream=self.stream, flags=self.flags),
-        )
-
     def fragments(self, size: int) -> list[Unit]:
         """The same user data in DATA chunks of ``size`` octets.  The next TSNs must be free."""
-        pieces = [self.user_data[at : at + size] for at in range(0, len(self.user_data), size)] or [
-            b""
-        ]
-        last = len(pieces) - 1
+        starts = range(0, max(1, len(self.user_data)), size)
         return [
             replace(
                 self,
                 tsn=self.tsn + index,
-                user_data=piece,
-                flags=U | (B if not index else 0) | (E if index == last else 0),
+                user_data=self.user_data[at : at + size],
+                flags=U | B * (at == 0) | E * (at == starts[-1]),
             )
-            for index, piece in enumerate(pieces)
+            for index, at in enumerate(starts)
         ]

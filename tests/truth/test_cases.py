@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 
@@ -73,153 +74,134 @@ def test_headers() -> None:
 # -- the rules, one by one -------------------------------------------------------------------------
 
 
-class Made:
-    """A connection in which the Initiator sends FPDUs of 60 octets, one per segment."""
-
-    def __init__(
-        self, *, markers: bool = False, crc: bool = True, damage: dict[int, Damage] | None = None
-    ) -> None:
-        self.dimensions = Dimensions(markers="Initiator" if markers else "neither", crc=crc)
-        ulpdus = [messages.send(msn, bytes([msn]) * 36)[0] for msn in range(1, 21)]
-        octets, truth = mpastream.build_stream(ulpdus, markers=markers, crc=crc, damage=damage)
-        request = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=int(crc))
-        reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=int(crc), markers=int(markers))
-        self.halves = Half(request, octets, truth, 0), Half(reply, b"", [], 0)
-
-    def found(
-        self,
-        missing: set[int],
-        *,
-        startup: bool = True,
-        request: bool = True,
-        cut: dict[int, int] | None = None,
-    ) -> dict[int, Wanted]:
-        """The FPDUs to be found if the segments of some FPDUs are missing, by number of the FPDU.
-
-        request: whether the Request is among the captured startup frames.
-        cut: number of an FPDU to how many octets of its segment were captured.
-        """
-        half, peer = self.halves
-        segments = [Segment(0, 0, 0, SYN, b""), Segment(1, 0, 1, SYN | ACK, b"")]
-        if startup:
-            segments += [
-                Segment(0, 1, 1, ACK, half.startup),
-                Segment(1, 1, 1 + len(half.startup), ACK, peer.startup),
-            ][not request :]
-        whole = [(segment, len(segment.payload)) for segment in segments]
-        for index, fpdu in enumerate(half.truth):
-            if index not in missing:
-                octets = half.octets[fpdu.start : fpdu.end]
-                left = (cut or {}).get(index, len(octets))
-                whole.append((Segment(0, half.base + fpdu.start, 1, ACK, octets), left))
-        dimensions = Dimensions(**{**asdict(self.dimensions), "snap": 100 if cut else 0})
-        numbers = {fpdu.seq_offset: index for index, fpdu in enumerate(half.truth)}
-        wanted = findable(self.halves, whole, dimensions)
-        return {numbers[each.offset]: each for each in wanted.values()}
+COUNT, SIZE = 20, 60
+"""A connection in which the Initiator sends so many FPDUs of so many octets, one per segment."""
 
 
-def required(found: dict[int, Wanted]) -> set[int]:
-    """The numbers of the FPDUs that must be found."""
-    return {index for index, each in found.items() if each.is_required}
+def numbers(text: str) -> set[int]:
+    """Numbers of FPDUs: ``1 4-6``, ``all but 3``."""
+    but = text.removeprefix("all but")
+    if but != text:
+        return set(range(COUNT)) - numbers(but)
+    pairs = (each.partition("-") for each in text.split())
+    return {at for first, _, last in pairs for at in range(int(first), int(last or first) + 1)}
 
 
-def test_rule_1_good_fpdus() -> None:
-    """With CRCs, all whole FPDUs are required.  An unknown beginning needs two in a row."""
-    made = Made()
-    assert required(made.found({0, 3, 4})) == set(range(20)) - {0, 3, 4}
-    assert required(made.found({3}, startup=False)) == set(range(20)) - {3}
-    alone = made.found(set(range(20)) - {2, 4, 6}, startup=False)
-    assert required(alone) == set() and set(alone) == {2, 4, 6}
+def found(
+    missing: str = "",
+    *,
+    markers: bool = False,
+    crc: bool = True,
+    damage: dict[int, Damage] | None = None,
+    startup: str = "Request Reply",
+    cut: dict[int, int] | None = None,
+) -> dict[int, Wanted]:
+    """The FPDUs to be found if the segments of some are missing, by number of the FPDU.
+
+    :param startup: the captured startup frames.
+    :param cut: number of an FPDU to how many octets of its segment were captured.
+    """
+    ulpdus = [messages.send(msn + 1, bytes([msn + 1]) * 36)[0] for msn in range(COUNT)]
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers, crc=crc, damage=damage)
+    request = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=int(crc))
+    reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=int(crc), markers=int(markers))
+    half, peer = Half(request, octets, truth, 0), Half(reply, b"", [], 0)
+    segments = [Segment(0, 0, 0, SYN, b""), Segment(1, 0, 1, SYN | ACK, b"")]
+    if "Request" in startup:
+        segments.append(Segment(0, 1, 1, ACK, request))
+    if "Reply" in startup:
+        segments.append(Segment(1, 1, 1 + len(request), ACK, reply))
+    whole = [(segment, len(segment.payload)) for segment in segments]
+    for index, fpdu in enumerate(truth):
+        if index not in numbers(missing):
+            piece = octets[fpdu.start : fpdu.end]
+            left = (cut or {}).get(index, len(piece))
+            whole.append((Segment(0, half.base + fpdu.start, 1, ACK, piece), left))
+    dimensions = Dimensions(
+        markers="Initiator" if markers else "neither", crc=crc, snap=100 if cut else 0
+    )
+    at = {fpdu.seq_offset: index for index, fpdu in enumerate(truth)}
+    return {at[each.offset]: each for each in findable((half, peer), whole, dimensions).values()}
 
 
-def test_rule_1_markers_must_be_shown() -> None:
-    """Without startup frames, FPDUs in a row must hold two Markers above 0."""
-    made = Made(markers=True)
-    assert required(made.found({0}, startup=False)) == set(range(1, 20))
-    assert required(made.found(set(range(10, 20)), startup=False)) == set()
+OFF: dict[str, Any] = {"crc": False}
+MARKED: dict[str, Any] = {"markers": True}
+NO_STARTUP: dict[str, Any] = {"startup": ""}
+FLIP = Damage(flip=(30, 1))
+FLIPS = {"damage": dict.fromkeys((3, 4, 5), FLIP)}
+# The Reply announces Markers.  They stand in FPDUs 0, 8 and 16.
+ANNOUNCED = {
+    **MARKED,
+    "startup": "Reply",
+    "damage": dict.fromkeys((3, 4, 6, 7), FLIP),
+}
+# A Marker of FPDU 8 points before FPDU 4, to FPDU 4, to FPDU 6, into FPDU 7, and after it.
+FORGED = {
+    pointer: {**OFF, **MARKED, "damage": {8: Damage(fpduptr={0: pointer})}}
+    for pointer in (400, 268, 148, 60, 16)
+}
+# The wrong length of FPDU 3 leads to the start of FPDU 7.
+CLAIMING = {**OFF, "damage": {3: Damage(ulpdu_length=54 + 3 * SIZE)}}
+RULES: list[tuple[str, dict[str, Any], str]] = [
+    # Missing FPDUs, what else there is, and which FPDUs must be found.
+    # 1: An unknown beginning needs two good FPDUs in a row, or two Markers above 0.
+    ("0 3 4", {}, "all but 0 3 4"),
+    ("3", NO_STARTUP, "all but 3"),
+    ("all but 2 4 6", NO_STARTUP, ""),
+    ("0", {**MARKED, **NO_STARTUP}, "all but 0"),
+    ("10-19", {**MARKED, **NO_STARTUP}, ""),
+    # 2: Damaged FPDUs where their start is certain, and in a row if a good one follows.
+    ("", FLIPS, "all but"),
+    ("6", FLIPS, "all but 4-6"),
+    ("2", FLIPS, "all but 2-5"),
+    ("", {"damage": {**FLIPS["damage"], 4: Damage(flip=(1, 1))}}, "all but 4 5"),
+    # 2: FPDUs without a Marker do not show how many of them damaged ones hold.
+    ("0 8-19", ANNOUNCED, "1 2 5"),
+    ("0", ANNOUNCED, "1-19"),
+    ("8-19", {**ANNOUNCED, "startup": "Request Reply"}, "0-6"),
+    # 2: A wrong length that claims more than was captured.
+    ("", {"damage": {3: Damage(ulpdu_length=5000)}}, "all but"),
+    ("4-19", {"damage": {3: Damage(ulpdu_length=5000)}}, "0-2"),
+    # 4 and 6: Without CRCs, from the start of the phase.  After a hole, three must be in a row.
+    ("5 8 12", OFF, "all but 5-8 12"),
+    # 5: After a hole, the FPDU around a Marker and those that follow it.
+    ("6 10", {**OFF, **MARKED}, "all but 6 10"),
+    ("6 9", {**OFF, **MARKED}, "all but 6 7 9"),
+    # 6: A wrong length that leads to the start of an FPDU is not recognised.
+    ("", CLAIMING, "all but 3-6"),
+    # 6: Nothing distinguishes a forged FPDUPTR from a true one after a payload that holds FPDUs.
+    ("3", FORGED[400], "all but 3-8"),
+    *(("3", FORGED[pointer], "all but 3 8") for pointer in (268, 148, 60, 16)),
+    *(("3 8", each, "all but 3 8") for each in FORGED.values()),
+    # 7: A cut FPDU to which a length leads.  Then its end is certain.
+    ("9", {"cut": {4: 30, 12: 30, 13: 10}}, "all but 9 13"),
+    ("11", {"cut": {12: 30}}, "all but 11 12"),
+]
+MAY_BE_FOUND = {"all but 2 4 6": "2 4 6", "4-19": "0-3", "5 8 12": "all but 5 8 12"}
+"""By the missing FPDUs of some rows, all FPDUs that must or may be found."""
 
 
-def test_rule_2_damaged_fpdus() -> None:
-    """They are required where their start is certain, and in a row if a good one follows."""
-    flips = dict.fromkeys((3, 4, 5), Damage(flip=(30, 1)))
-    assert required(Made(damage=flips).found(set())) == set(range(20))
-    assert required(Made(damage=flips).found({6})) == set(range(20)) - {4, 5, 6}
-    assert required(Made(damage=flips).found({2})) == set(range(20)) - {2, 3, 4, 5}
-    headers = {**flips, 4: Damage(flip=(1, 1))}
-    assert required(Made(damage=headers).found(set())) == set(range(20)) - {4, 5}
+@pytest.mark.parametrize(("missing", "options", "required"), RULES)
+def test_rules(missing: str, options: dict[str, Any], required: str) -> None:
+    """The FPDUs that a rule requires, and no others."""
+    wanted = found(missing, **options)
+    assert {at for at, each in wanted.items() if each.is_required} == numbers(required)
+    if missing in MAY_BE_FOUND:
+        assert wanted.keys() == numbers(MAY_BE_FOUND[missing])
 
 
-def test_rule_2_unknown_places_of_markers() -> None:
-    """The Reply announces Markers.  FPDUs without one do not show how many damaged ones hold."""
-    flips = dict.fromkeys((3, 4, 6, 7), Damage(flip=(30, 1)))
-    made = Made(markers=True, damage=flips)
-    assert [index for index, each in enumerate(made.halves[0].truth) if each.markers] == [0, 8, 16]
-    few = set(range(8, 20)) | {0}
-    assert required(made.found(few, request=False)) == {1, 2, 5}
-    assert required(made.found({0}, request=False)) == set(range(1, 20))
-    assert required(made.found(few - {0})) == {0, 1, 2, 3, 4, 5, 6}
-
-
-def test_rule_2_wrong_lengths() -> None:
-    """The FPDU is reported with its wrong length, even if that claims more than was captured."""
-    found = Made(damage={3: Damage(ulpdu_length=5000)}).found(set())
-    assert required(found) == set(range(20))
-    statement = found[3].statement
+def test_rule_2_statement_of_a_wrong_length() -> None:
+    """The FPDU is reported with its wrong length."""
+    statement = found(damage={3: Damage(ulpdu_length=5000)})[3].statement
     assert (statement.ulpdu_length, statement.crc) == (5000, "bad")
     assert statement.header.payload_length == 5000 - 18
-    alone = Made(damage={3: Damage(ulpdu_length=5000)}).found(set(range(4, 20)))
-    assert required(alone) == {0, 1, 2} and set(alone) == {0, 1, 2, 3}
 
 
-def test_rules_4_and_6_without_crcs() -> None:
-    """FPDUs are required from the start of the phase.  After a hole, three must be in a row."""
-    made = Made(crc=False)
-    found = made.found({5, 8, 12})
-    assert required(found) == set(range(20)) - {5, 6, 7, 8, 12}
-    assert set(found) == set(range(20)) - {5, 8, 12}
-
-
-def test_rule_5_markers_without_crcs() -> None:
-    """After a hole, the FPDU around a Marker and those that follow it are required."""
-    made = Made(crc=False, markers=True)
-    (marked,) = [index for index, each in enumerate(made.halves[0].truth[1:12], 1) if each.markers]
-    found = made.found({marked - 2, marked + 2})
-    assert {marked, marked + 1} <= required(found)
-    assert marked - 1 in required(found), "three in a row with those that follow"
-    found = made.found({marked - 2, marked + 1})
-    assert marked in required(found) and marked - 1 not in required(found)
-
-
-def test_rule_6_octets_that_a_wrong_length_claims_without_crcs() -> None:
-    """A wrong length that leads to the start of an FPDU is not recognised."""
-    size = 60 + 2 + 4 - 6
-    wrong = Damage(ulpdu_length=54 + 3 * size)
-    found = Made(crc=False, damage={3: wrong}).found(set())
-    assert required(found) == set(range(20)) - {3, 4, 5, 6}
-    assert set(found) == set(range(20))
-
-
-def test_rule_6_octets_that_a_marker_claims_without_crcs() -> None:
-    """Nothing distinguishes a forged FPDUPTR from a true one after a payload that holds FPDUs."""
-    marked = Made(crc=False, markers=True).halves[0].truth[8]
-    assert (marked.start, marked.markers) == (484, 1)
-    others = set(range(20)) - {3, 4, 5, 6, 7, 8}
-    # The Marker points before FPDU 4, to FPDU 4, to FPDU 6, into FPDU 7, and after it.
-    for fpduptr, counts in ((400, False), (268, True), (148, True), (60, True), (16, True)):
-        made = Made(crc=False, markers=True, damage={8: Damage(fpduptr={0: fpduptr})})
-        assert required(made.found({3})) == others | ({4, 5, 6, 7} if counts else set())
-    assert required(made.found({3, 8})) == others | {4, 5, 6, 7}
-
-
-def test_rule_7_cut_frames() -> None:
-    """A cut FPDU to which a length leads is required.  Then its end is certain."""
-    made = Made()
-    found = made.found({9}, cut={4: 30, 12: 30, 13: 10})
-    assert found[4].statement.crc == "unknown"
-    assert found[4].statement.payload == bytes([5]) * 10
-    assert required(found) == set(range(20)) - {9, 13}
-    assert 13 in found and found[13].statement.header.msn is None
-    assert 12 not in required(made.found({11}, cut={12: 30}))
+def test_rule_7_statement_of_a_cut_fpdu() -> None:
+    """The FPDU is reported with its captured octets."""
+    cut = found(cut={4: 30, 13: 10})
+    assert (cut[4].statement.crc, cut[4].statement.payload) == ("unknown", bytes([5]) * 10)
+    assert cut[13].statement.header.msn is None
 
 
 def test_a_capture_is_cut_as_the_truth_counts() -> None:

@@ -39,12 +39,6 @@ def test_headers_of_the_figures(octets: str) -> None:
     assert build_ddp(header).hex() == octets.replace(" ", "")
 
 
-def test_version_1_and_nothing_else_is_the_default() -> None:
-    """A header is a conforming one if only its kind is given."""
-    assert build_ddp(DDPHeader(tagged=True, last=True)) == bytes.fromhex("c1") + bytes(13)
-    assert build_ddp(DDPHeader(tagged=False, last=True)) == bytes.fromhex("41") + bytes(17)
-
-
 @pytest.mark.parametrize(
     ("octets", "text"),
     [

@@ -199,31 +199,41 @@ def test_rtr_of_each_kind() -> None:
     assert rtr_of(bytes([SEND[0] & ~0x40]) + SEND[1:], 18) is None, "not the last segment"
 
 
-def test_judged() -> None:
-    """RFC 6581 9.2: the first FPDU is one of the RTR indications agreed on."""
-    found = agreed(request("AC"), reply("ABC"))
-    assert found.judge(WRITE, 14) == (RTR.WRITE, None)
-    kind, broken = found.judge(SEND, 18)
-    assert kind is RTR.SEND and broken is not None and broken.clause == "RFC 6581 9.2"
-    kind, broken = found.judge(REAL_SEND, len(REAL_SEND))
-    assert kind is None and broken is not None
-    terminate = messages.terminate(2, 0, 6)[0]
-    assert found.judge(terminate, len(terminate)) == (None, None)
+REAL_WRITE = messages.write(1, 0, b"x")[0]
+TERMINATE = messages.terminate(2, 0, 6)[0]
+JUDGED: list[tuple[Dialect | None, str, str, bytes, RTR | None, bool]] = [
+    # RFC 6581 9.2: the first FPDU is one of the RTR indications agreed on.
+    (None, "AC", "ABC", WRITE, RTR.WRITE, True),
+    (None, "AC", "ABC", SEND, RTR.SEND, False),
+    (None, "AC", "ABC", REAL_SEND, None, False),
+    (None, "AC", "ABC", TERMINATE, None, True),
+    # The draft, 8: without a flag the ULP's own Send is the indication.
+    (DRAFT, "ABC", "", REAL_SEND, None, True),
+    (DRAFT, "ABC", "", SEND, RTR.SEND, False),
+    (DRAFT, "ABC", "", WRITE, RTR.WRITE, False),
+    # With flags it is one, too.
+    (DRAFT, "ABC", "B", WRITE, RTR.WRITE, True),
+    (DRAFT, "ABC", "B", REAL_SEND, None, True),
+    (DRAFT, "ABC", "B", SEND, RTR.SEND, False),
+    (DRAFT, "ABC", "B", REAL_WRITE, None, True),
+]
+"""The dialect, flags of both frames, the first FPDU, its kind, and whether it may come."""
 
 
-def test_draft_8_judged() -> None:
-    """The draft, 8: without a flag the ULP's own Send is the indication.  With flags it is one,
-    too."""
-    none = agreed(request("ABC"), reply(""), DRAFT)
-    assert none.judge(REAL_SEND, len(REAL_SEND)) == (None, None)
-    assert none.judge(SEND, 18)[1] is not None
-    assert none.judge(WRITE, 14)[1] is not None
-    some = agreed(request("ABC"), reply("B"), DRAFT)
-    assert some.judge(WRITE, 14) == (RTR.WRITE, None)
-    assert some.judge(REAL_SEND, len(REAL_SEND)) == (None, None)
-    assert some.judge(SEND, 18)[1] is not None
-    real = messages.write(1, 0, b"x")[0]
-    assert some.judge(real, len(real)) == (None, None)
+@pytest.mark.parametrize(("dialect", "asked", "offered", "ulpdu", "kind", "may_come"), JUDGED)
+def test_judged(
+    dialect: Dialect | None,
+    asked: str,
+    offered: str,
+    ulpdu: bytes,
+    kind: RTR | None,
+    may_come: bool,
+) -> None:
+    """The first FPDU is an RTR indication that both agreed on, or breaks a rule."""
+    found, broken = agreed(request(asked), reply(offered), dialect).judge(ulpdu, len(ulpdu))
+    assert found is kind
+    clause = "RFC 6581 9.2" if dialect is None else f"{DRAFT.value} 8"
+    assert (None if broken is None else broken.clause) == (None if may_come else clause)
 
 
 def test_meanings() -> None:

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import FPDUItem
 from scapy_mpa.craft.assemble import OSC, OSC_WITHOUT_CRCS, assemble
 from scapy_mpa.wire import osc
-from scapy_mpa.wire.errors import LocalProtocolError
 from tests.truth import oscwalker
 
 ULPDUS = st.lists(st.binary(max_size=1400), min_size=1, max_size=12)
@@ -44,11 +42,3 @@ def test_built_as_counted(ulpdus: list[bytes], markers: bool, crc: bool) -> None
         assert layout.header == each.header - each.begin
         assert layout.markers == tuple(at - each.begin for at, _ in each.markers)
         assert layout.unpack.unpack_from(stream, each.begin) == layout.fpduptrs
-
-
-def test_impossible_fpdus() -> None:
-    """A length that does not fit its field, and a phase that does not exist."""
-    with pytest.raises(LocalProtocolError, match="65536"):
-        built(bytes(65536), 0, crc=True)
-    with pytest.raises(LocalProtocolError, match="modulo 512"):
-        osc.fpdu_layout(0, 2, crc=True)

@@ -10,7 +10,6 @@ from scapy_mpa.wire.sctp_chunks import (
     parse_init,
 )
 from scapy_mpa.wire.sctp_ddp import (
-    SessionControl,
     function_name,
 )
 from scapy_mpa.wire.sctp_packet import (
@@ -57,30 +56,6 @@ def test_rfc5043_5_1_adaptation_indication() -> None:
 
 
 # -- RFC 5043 5.2, RFC 6581 7 --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("code", [5, 6, 7])
-def test_rfc6581_7_enhanced_data(code: int) -> None:
-    """The 4 octets of enhanced data come first, with the same meaning as in MPA."""
-    data = sctpstream.enhanced(8, 0x3FFF, a=1, c=1) + b"hi"
-    control = SessionControl(0, code, data)
-    assert control.enhanced
-    startup = control.startup
-    assert (startup.ird, startup.ord, startup.control_flags) == (8, 0x3FFF, "AC")
-    assert startup.private_data == b"hi"
-
-
-@pytest.mark.parametrize("control", [SessionControl(0, 1, b"abcd"), SessionControl(0, 5, b"abc")])
-def test_no_enhanced_data(control: SessionControl) -> None:
-    """The other function codes have none, and 3 octets are too few."""
-    startup = control.startup
-    assert (control.enhanced, startup.ird, startup.ord, startup.control_flags) == (
-        False,
-        None,
-        None,
-        None,
-    )
-    assert startup.private_data == control.data
 
 
 def test_function_names() -> None:

@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.layers import MPARequest
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.startup import (
     StartupFrame,
@@ -115,11 +114,6 @@ def test_problems(fields: dict[str, Any], problem: str | None) -> None:
     assert problem is None or problem in found[0]
 
 
-def test_every_problem_is_reported() -> None:
-    """One problem does not hide another."""
-    assert len(frame(revision=3, pd_length=513).problems()) == 2
-
-
 RTR_OCTETS = bytes.fromhex("4d 50 41 20 49 44 20 52 74 52 20 46 72 61 6d 65")
 """The octets of the Key in the proposal.  Its words spell the Key differently."""
 
@@ -190,15 +184,3 @@ def test_cut_short(whole: bytes) -> None:
         assert (found.length, found.pd_length) == (len(whole), whole[19])
         assert found.extension + found.data == whole[20:there]
         assert bytes(MPARequest(whole[:there])) == whole[:there]
-
-
-def test_erdma() -> None:
-    """Header, extension, Private Data."""
-    frame = parse_startup(ERDMA + b"more")
-    assert (frame.extension, frame.data) == (bytes(range(1, 9)), b"abc")
-    assert (frame.pd_length, frame.length) == (3, len(ERDMA))
-    assert build_startup(frame) == ERDMA
-    made = MPARequest(revision=129, crc=0, extension=frame.extension, private_data=b"abc")
-    assert bytes(made) == ERDMA
-    assert frame.dialect is Dialect.ERDMA
-    assert frame.problems() == []

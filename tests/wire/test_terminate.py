@@ -2,20 +2,16 @@
 """The Terminate Header, as RFC 5040 4.8 has it and as Linux' siw writes it."""
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 from scapy_mpa.wire.terminate import (
     ERROR_TYPES,
-    build_terminate,
     is_defined,
     parse_terminate,
     terminate_text,
 )
-from tests.truth import messages, walker
-
-CAPTURES = Path(__file__).resolve().parents[2] / "pcaps"
+from tests.truth import messages
 
 TAGGED = messages.write(0xDEADBEEF, 0x1000, b"")[0]
 UNTAGGED = messages.send(7, b"")[0]
@@ -172,16 +168,6 @@ def test_copied_headers_cut(octets: str) -> None:
     assert (found.trailing == b"") == (octets != "12 03 c0 00 07")
 
 
-def test_build_sets_the_header_control_bits() -> None:
-    """M, D and R follow from what is given, in either layout, and can be overridden."""
-    given = {"ddp_segment_length": 46, "ddp_header": READ_REQUEST[:18]}
-    assert build_terminate(1, 2, 3, **given)[:6].hex() == "1203c000002e"
-    assert build_terminate(1, 2, 3, **given, mirrored=True)[:6].hex() == "21030300002e"
-    assert build_terminate(0, 1, 1, rdmap_header=READ_REQUEST[18:])[:4].hex() == "01012000"
-    assert build_terminate(0, 1, 1, m=True, d=True, r=True) == bytes.fromhex("0101e000")
-    assert build_terminate(0, 1, 1, **given, m=False, d=False)[:4] == bytes.fromhex("01010000")
-
-
 # Which layout: RFC 5040's
 
 
@@ -301,32 +287,3 @@ def test_evidence(octets: str, mirrored: bool, evidence: str) -> None:
 
 
 # There and back
-
-
-PROBE = "live_siw_probe_guest_eth0.pcap.gz"
-CAPTURED = (PROBE, "term_sendnorecv.pcap", "term_writebad.pcap", "term_cmdsinv.pcap")
-
-
-def test_terminates_of_siw() -> None:
-    """Each Terminate of siw in the captures is in the table.  Those that its test client sent in
-    RFC 5040's layout, in the same capture, are read so."""
-    mirrored, conforming = set(), []
-    for name in CAPTURED:
-        _, connections = walker.walk(CAPTURES / name)
-        for role, connection in ((role, each) for each in connections for role in "ir"):
-            for octets in (
-                each.ulpdu[18:] for each in connection.fpdus[role] if each.ulpdu[1:2] == b"\x47"
-            ):
-                if name == PROBE and role == "i":
-                    conforming.append(parse_terminate(octets)[:3])
-                    assert not parse_terminate(octets).mirrored
-                else:
-                    mirrored.add(octets[:4].hex())
-                    found = parse_terminate(octets, mirrored=True)
-                    assert (found.problem, found.trailing) == (None, b"")
-                    copied = (found.ddp_header or b"")[:10]
-                    others = connection.fpdus["i" if role == "r" else "r"]
-                    assert any(each.ulpdu.startswith(copied) for each in others)
-    assert mirrored <= {control for control, *_ in SIW}
-    assert len(mirrored) > 15
-    assert conforming == [(1, 1, 0), (0, 2, 5), (0, 2, 5), (0, 1, 0)]

@@ -63,16 +63,10 @@ def without_markers(octets: bytes, offset: int | None) -> tuple[bytes, list[byte
     """
     if offset is None:
         return octets, []
-    rest, markers = bytearray(), []
-    at = 0
-    while at < len(octets):
-        if (offset + at) % 512 == 0:
-            markers.append(octets[at : at + 4])
-            at += 4
-            continue
-        rest.append(octets[at])
-        at += 1
-    return bytes(rest), markers
+    places = range(offset, offset + len(octets))
+    rest = bytes(octet for place, octet in zip(places, octets, strict=True) if place % 512 >= 4)
+    begins = (-offset % 512 + at for at in range(0, len(octets), 512))
+    return rest, [octets[at : at + 4] for at in begins if at < len(octets)]
 
 
 def fpdu(octets: bytes, offset: int | None = None) -> Fields:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scapy_mpa.craft import Conversation, recorded
 from scapy_mpa.craft.mutations import Action, mutations
 from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.craft.script import CloseItem, Item
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.captures import PCAPS
@@ -67,39 +70,36 @@ def test_without_crcs_only_rules_above_mpa() -> None:
     assert names(recorded(PCAPS / "p2p_rtr_read_crcon.pcap")) > found
 
 
-@pytest.mark.parametrize(
-    "capture",
-    [
-        "crafted/rtr-frame-proposal-2007.pcap",  # a third startup frame
-        "crafted/draft-ietf-rddp-mpa-01.pcap",  # revision 0
-        "crafted/erdma.pcap",  # revision 129
-        "mix_mpa0_crcoff.pcap",  # revision 0
-    ],
-)
-def test_unusual_startup_gets_random_fuzzing_only(capture: str) -> None:
-    """A connection unlike those that mutations are made for gets only random fuzzing."""
-    assert not names(recorded(PCAPS / capture))
-
-
-def test_connections_with_errors_or_markers() -> None:
-    """A connection that already breaks a rule, or has Markers, gets no other mutation."""
-    conversation = Conversation()
-    conversation.initiator.send(b"one")
-    conversation.initiator.set_msn(0, 1)
-    conversation.initiator.send(b"again")
+def sends(*payloads: bytes, **options: Any) -> Conversation:
+    """The Initiator sends these payloads, and closes the connection."""
+    conversation = Conversation(**options)
+    for payload in payloads:
+        conversation.initiator.send(payload)
     conversation.close()
-    assert not names(conversation)
-    marked = Conversation(markers=True)
-    marked.initiator.send(b"one")
-    marked.close()
-    assert not names(marked)
+    return conversation
+
+
+UNUSUAL: dict[str, Callable[[], Conversation]] = {
+    "a third startup frame": lambda: recorded(PCAPS / "crafted/rtr-frame-proposal-2007.pcap"),
+    "revision 0": lambda: recorded(PCAPS / "crafted/draft-ietf-rddp-mpa-01.pcap"),
+    "revision 0 of a real stack": lambda: recorded(PCAPS / "mix_mpa0_crcoff.pcap"),
+    "revision 129": lambda: recorded(PCAPS / "crafted/erdma.pcap"),
+    "Markers": lambda: sends(b"one", markers=True),
+    "a broken rule": lambda: parse_scenario(
+        "strict off\ninitiator send 3\ninitiator terminate 2 0 2\ninitiator send 3\nclose"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNUSUAL)
+def test_unusual_connection_gets_random_fuzzing_only(what: str) -> None:
+    """A connection unlike those that mutations are made for gets only random fuzzing."""
+    assert not names(UNUSUAL[what]())
 
 
 def test_mutation_without_anything_to_change() -> None:
     """A mutation that finds nothing to change is refused."""
-    conversation = Conversation()
-    conversation.initiator.send(b"one")
-    conversation.close()
+    conversation = sends(b"one")
     octets = [placed.octets for placed in conversation.layout()]
     by_name = {each.name: each for each in mutations_of(conversation)}
     without = [each for each in by_name.values() if not applies(each, 0)]
