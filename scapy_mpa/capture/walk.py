@@ -19,7 +19,8 @@ from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.pcap import PcapHeader, pcap_windows
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.stream.clock import REMEMBERED, Clock
-from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND, Segment
+from scapy_mpa.stream.segment import SECOND, Segment
+from scapy_mpa.wire.tcp import ACK, NOT_PSH
 
 _headers: Final = Struct(">12xIHxxIxx12sIIH").unpack_from
 """EtherType with IP version, header length and service; total length; fragment, time to live and

@@ -29,9 +29,10 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.halves.extent import may_reset
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import RST, SYN, Segment
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.tcp import RST, SYN
 
 _NO_NUMBER: Final = -1
 """The connection number of a segment that has no connection."""

@@ -26,11 +26,11 @@ from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
-from scapy_mpa.stream.segment import FIN, RST, SYN
 from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.wire.tcp import FIN, RST, SYN
 
 _LONGEST: Final = fpdu_length(LARGEST_ULPDU_LENGTH)
 """Octets of the longest FPDU without Markers."""

@@ -22,7 +22,6 @@ from scapy_mpa.clean.opening import NEEDED, Opening
 from scapy_mpa.clean.report import Report, comment_of, of_frames
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.stream.events import ConnectionId
-from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.fpdu import WORD
 from scapy_mpa.wire.startup import (
@@ -31,6 +30,7 @@ from scapy_mpa.wire.startup import (
     StartupKind,
     build_startup,
 )
+from scapy_mpa.wire.tcp import ACK, FIN, PSH, RST, SYN
 
 _NO_HANDSHAKE: Final = "no TCP handshake was captured"
 _NOT_COPIES: Final = "so that other tools do not take the startup frames for copies"

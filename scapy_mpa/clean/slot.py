@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.stream.segment import FIN
 from scapy_mpa.wire.startup import StartupFrame
+from scapy_mpa.wire.tcp import FIN
 
 _OVERHEAD: Final = 512
 """Octets of memory, roughly, that a slot or an item takes besides the octets that it keeps."""

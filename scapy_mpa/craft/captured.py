@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.stream.segment import RST, SYN
+from scapy_mpa.wire.tcp import RST, SYN
 
 _WORD: Final = 0xFFFFFFFF
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scapy_mpa.craft.options import SIDES
-from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
+from scapy_mpa.wire.tcp import ACK, FIN, PSH, RST, SYN
 
 _LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "A"))
 

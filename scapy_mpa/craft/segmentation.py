@@ -25,7 +25,7 @@ from scapy_mpa.craft.script import (
     StartupItem,
 )
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
+from scapy_mpa.wire.tcp import ACK, FIN, PSH, RST, SYN
 
 _WORD: Final = 0xFFFFFFFF
 _MSS_OPTION: Final = Struct(">BBH")

@@ -42,9 +42,10 @@ from scapy_mpa.session.sockets import receiver, set_first_layer
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits, limits_of
-from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.tcp import ACK, NOT_PSH
 
 
 class MPASession(DefaultSession):

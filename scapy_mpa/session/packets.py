@@ -33,9 +33,10 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.segment import FIN, TURNS, Segment, reverse_flow
+from scapy_mpa.stream.segment import Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
+from scapy_mpa.wire.tcp import FIN, TURNS
 
 OnTcp: TypeAlias = FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered
 """Events that become a packet."""

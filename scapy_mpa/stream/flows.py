@@ -13,10 +13,11 @@ from scapy_mpa.stream.limits import FRAMING_WINDOW, Limits, limits_of
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.recovery import Recovery
-from scapy_mpa.stream.segment import ACK, HANDSHAKE, NOT_PSH, SYN, Segment, reverse_flow
+from scapy_mpa.stream.segment import Segment, reverse_flow
 from scapy_mpa.stream.table import AnyConnection, ConnectionTable
 from scapy_mpa.stream.unanswered import Unanswered
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.tcp import ACK, HANDSHAKE, NOT_PSH, SYN
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection

@@ -26,7 +26,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
-from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, NOT_PSH, PSH, RST, SYN, Segment
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import (
     SEQUENCE_HALF,
     SEQUENCE_MASK,
@@ -39,6 +39,7 @@ from scapy_mpa.stream.startup.steps import Step
 from scapy_mpa.stream.startup.usual import Agreed, agreed_by, usual_startup
 from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.wire.tcp import ACK, FIN, HANDSHAKE, NOT_PSH, PSH, RST, SYN
 
 _KINDS: Final = StartupKind.REQUEST, StartupKind.REPLY
 """The kind of startup frame that each direction must send."""

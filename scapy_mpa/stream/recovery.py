@@ -16,9 +16,10 @@ from scapy_mpa.stream.handover import recover, to_recovery, to_straight_path
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
-from scapy_mpa.stream.segment import ACK, SYN, TURNS, Segment
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.table import AnyConnection, ConnectionTable
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.tcp import ACK, SYN, TURNS
 
 
 class Recovery:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.events import Timing
-from scapy_mpa.stream.segment import BEFORE_ALL_NS, HANDSHAKE, SECOND, SYN, Segment
+from scapy_mpa.stream.segment import BEFORE_ALL_NS, SECOND, Segment
+from scapy_mpa.wire.tcp import HANDSHAKE, SYN
 
 STALL_NS: Final = SECOND // 5
 """The shortest time without progress that counts as a stall, in nanoseconds.  No timer of Linux

@@ -18,9 +18,10 @@ from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation, Endpoint, Segment
 from scapy_mpa.stream.events import StartupSeen
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import FIN, RST, SYN, reverse_flow
+from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.fpdu import build_fpdu
 from scapy_mpa.wire.startup import StartupFrame
+from scapy_mpa.wire.tcp import FIN, RST, SYN
 from tests.clean.cleaning import (
     Cleaned,
     clean,

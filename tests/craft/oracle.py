@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scapy_mpa.craft import Conversation, FPDUItem, OctetsItem, Segment, StartupItem
-from scapy_mpa.stream.segment import SYN
+from scapy_mpa.wire.tcp import SYN
 from tests.truth import impair
 from tests.truth.captured import Captured
 from tests.truth.headers import header_of

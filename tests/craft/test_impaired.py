@@ -15,7 +15,7 @@ from scapy_mpa.craft import (
     Resegmentation,
     Segment,
 )
-from scapy_mpa.stream.segment import FIN, SYN
+from scapy_mpa.wire.tcp import FIN, SYN
 from tests.stream.crafted import of
 
 LEFT_OUT = {"frame", "time", "timestamp", "located_by", "out_of_order", "offset"}

@@ -31,8 +31,8 @@ from scapy_mpa.craft import (
     StartupCut,
     impair,
 )
-from scapy_mpa.stream.segment import ACK, PSH, SYN
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.tcp import ACK, PSH, SYN
 from tests.craft.oracle import whole_fpdus
 from tests.craft.reading import known, plain, printed
 from tests.craft.strategies import conversations

@@ -10,7 +10,7 @@ import pytest
 
 from scapy_mpa.craft import Conversation, IFTConversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
-from scapy_mpa.stream.segment import FIN, RST
+from scapy_mpa.wire.tcp import FIN, RST
 
 NAMES = list(PRESETS)
 FRAMED = [name for name in NAMES if isinstance(conversation_of(name), IFTConversation)]

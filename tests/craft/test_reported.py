@@ -17,8 +17,8 @@ from scapy_mpa.craft import (
     impair,
 )
 from scapy_mpa.craft.mutations import find
-from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.ddp import ddp_header_of
+from scapy_mpa.wire.tcp import SYN
 from tests.craft.reading import Record, known, plain, printed
 from tests.craft.strategies import conversations
 from tests.craft.test_impairments import mixes

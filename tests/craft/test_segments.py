@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, Endpoint, Segment
-from scapy_mpa.stream.segment import ACK, FIN, PSH, SYN
 from scapy_mpa.wire.fpdu import fpdu_length, mulpdu
+from scapy_mpa.wire.tcp import ACK, FIN, PSH, SYN
 from tests.craft.strategies import conversations
 
 

@@ -14,7 +14,8 @@ from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
-from scapy_mpa.stream.segment import ACK, SYN, Segment
+from scapy_mpa.stream.segment import Segment
+from scapy_mpa.wire.tcp import ACK, SYN
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW
 from tests.truth import messages
 from tests.truth.mpastream import crc_field

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import ACK, FIN, RST
+from scapy_mpa.wire.tcp import ACK, FIN, RST
 from tests.dialects.ift import (
     BOTH,
     HC,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from scapy_mpa.stream.segment import ACK, FIN, RST
+from scapy_mpa.wire.tcp import ACK, FIN, RST
 from tests.dialects.ift import (
     BOTH,
     PH,

@@ -16,8 +16,8 @@ import pytest
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.events import FPDURecovered
-from scapy_mpa.stream.segment import ACK
 from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.wire.tcp import ACK
 from tests.captures import OF_OSC, OVER_TCP, PCAPS
 from tests.clean.cleaning import Cleaned, clean, events, frames_of
 from tests.craft.test_impaired import lose

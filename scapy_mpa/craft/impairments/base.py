@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.stream.segment import FIN, RST
+from scapy_mpa.wire.tcp import FIN, RST
 
 Impairment: TypeAlias = Callable[[list[Segment], random.Random], list[Segment]]
 """Takes segments in the order of capture and a random generator, and returns a new list."""

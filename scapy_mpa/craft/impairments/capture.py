@@ -12,9 +12,9 @@ from scapy_mpa.craft.given import number, share
 from scapy_mpa.craft.impairments.base import MOST, WORD
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
+from scapy_mpa.wire.tcp import SYN
 
 if TYPE_CHECKING:
     from scapy_mpa.craft.conversation import Conversation

@@ -10,9 +10,9 @@ from typing import Final, Literal
 
 from scapy_mpa.craft.impairments.base import SPACING_NS, WORD
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.stream.segment import FIN, PSH, RST, SYN
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
+from scapy_mpa.wire.tcp import FIN, PSH, RST, SYN
 
 _TINY: Final = 8
 _SUPER: Final = 65160

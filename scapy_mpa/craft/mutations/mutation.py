@@ -14,9 +14,9 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
 from scapy_mpa.craft.script import Item
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
+from scapy_mpa.wire.tcp import FIN, RST
 
 Base: TypeAlias = Callable[[Random], Conversation]
 """Makes a valid conversation."""

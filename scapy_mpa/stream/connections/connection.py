@@ -33,7 +33,7 @@ from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
-from scapy_mpa.stream.segment import ACK, HANDSHAKE, RST, Segment, reverse_flow
+from scapy_mpa.stream.segment import Segment, reverse_flow
 from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
 from scapy_mpa.stream.startup.breaches import Breach
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
@@ -42,6 +42,7 @@ from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.tcp import ACK, HANDSHAKE, RST
 from scapy_mpa.wire.terminate import is_terminate
 
 

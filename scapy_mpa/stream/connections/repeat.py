@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.halves.extent import belongs
-from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.wire.tcp import FIN, RST, SYN
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection

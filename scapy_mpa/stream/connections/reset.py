@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.events import Closer
 from scapy_mpa.stream.halves.extent import end_of_captured
-from scapy_mpa.stream.segment import ACK, Segment
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
+from scapy_mpa.wire.tcp import ACK
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection

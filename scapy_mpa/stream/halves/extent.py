@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import NEAR_OCTETS, SEQUENCE_WINDOW, sequence_number, unwrap
+from scapy_mpa.wire.tcp import ACK, RST, SYN
 
 # The most octets that a sender sends before the first acknowledgement: the window of a SYN is never
 # scaled (RFC 9293 3.1, RFC 7323 2.2).  So a SYN is captured after at most this many octets.

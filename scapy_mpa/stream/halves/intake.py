@@ -10,8 +10,9 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.islands import Inserted
-from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, compact, first_position, unwrap
+from scapy_mpa.wire.tcp import FIN, RST, SYN
 
 
 def receive(half: HalfConnection, segment: Segment) -> None:
