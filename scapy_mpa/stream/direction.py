@@ -43,10 +43,6 @@ PIECES: Final = 64
 _NOTHING_AHEAD: Final[list[tuple[int, bytes, int, Shape | None]]] = []
 """No waiting segments, as in most directions; never changed."""
 
-_NEAR: Final = NEAR_OCTETS // 2
-"""Octets from the next sequence number to a segment, at most.  A segment farther away may belong to
-another connection."""
-
 
 class OwningConnection(Protocol):
     """The connection of a direction, ordinary or handed over by recovery."""
@@ -192,7 +188,8 @@ class Direction:
         :param seq: 32 bits, like ``ack``.
         :param octets: its whole payload.
         """
-        if seq != self.seq and (seq - self.seq + _NEAR) & SEQUENCE_MASK > 2 * _NEAR:
+        if seq != self.seq and (seq - self.seq + NEAR_OCTETS) & SEQUENCE_MASK > 2 * NEAR_OCTETS:
+            # It may belong to another connection.
             return False
         times = self.times
         # A segment long after the last progress may end a stall.

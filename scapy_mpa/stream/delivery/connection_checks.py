@@ -44,9 +44,6 @@ from scapy_mpa.wire.rules import (
 )
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-_MPA_VERSIONS: Final = "RFC 5044 C.1"
-_DDP_VERSION: Final = "RFC 5041 4.1"
-
 
 @dataclass(slots=True, eq=False)
 class _Half:
@@ -151,7 +148,7 @@ class ConnectionChecks:
             return False
         if self.version is None:
             self.version = header.ddp_version
-        clause = _MPA_VERSIONS if segment.is_fpdu else _DDP_VERSION
+        clause = "RFC 5044 C.1" if segment.is_fpdu else "RFC 5041 4.1"
         found = version_violation(header, self.version, clause)
         if found is not None:
             self._report(segment.origin, found)

@@ -16,7 +16,7 @@ from scapy_mpa.stream.events import (
     SoftUiWARPRecovered,
 )
 from scapy_mpa.stream.ordinary import Row
-from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.sequence import SEQUENCE_MASK, sequence_number
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, DDPHeader, ddp_header_of, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, fpdu_layout, strip_markers
 from scapy_mpa.wire.rdmap import (
@@ -45,7 +45,6 @@ _LONGEST_HEADER: Final = max(ATOMIC_REQUEST_LENGTH, LARGEST_TERMINATE_LENGTH)
 _KEPT: Final = _LONGEST_HEADER + 1
 _BODY: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 _NO_HEADER: Final = DDPHeader(tagged=False, last=False)
-_LOW: Final = 0xFFFFFFFF
 
 
 @dataclass(slots=True, eq=False)
@@ -143,7 +142,7 @@ def _of_row(row: Row) -> DDPSegment:
     if shape.tagged:
         header, place = DDPHeader(*fields, first, second), second
     else:
-        header = DDPHeader(*fields, None, None, first, second >> 32, second & _LOW, third)
+        header = DDPHeader(*fields, None, None, first, second >> 32, second & SEQUENCE_MASK, third)
         place = third
         if opcode in HEADER_OPCODES:
             markers = fpdu_layout(shape.ulpdu_length, phase).markers

@@ -20,13 +20,11 @@ from scapy_mpa.stream.delivery.request import (
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
-from scapy_mpa.stream.sequence import SEQUENCE_MASK, sequence_number
+from scapy_mpa.stream.sequence import SEQUENCE_HALF, SEQUENCE_MASK, sequence_number
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
 
 FIRST_MSN: Final = 1
 """The MSN of the first message on a queue (RFC 5041 4.3)."""
-
-_HALF: Final = 1 << 31
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +106,7 @@ class UntaggedMessages:
         ahead = 0
         if qn in UNTAGGED_QUEUES:
             due = self._next.get(qn, self._first)
-            ahead = 0 if due < 0 else ((msn - due + _HALF) & SEQUENCE_MASK) - _HALF
+            ahead = 0 if due < 0 else ((msn - due + SEQUENCE_HALF) & SEQUENCE_MASK) - SEQUENCE_HALF
             if ahead >= 0:
                 self._next[qn] = sequence_number(msn + 1)
         if ahead > 0:

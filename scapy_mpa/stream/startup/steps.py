@@ -44,7 +44,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Offer
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-_PROPOSAL: Final = "rtr-frame-proposal-2007"
+_PROPOSAL: Final = Dialect.RTR_PROPOSAL_2007.value
 
 
 class Declared(NamedTuple):
