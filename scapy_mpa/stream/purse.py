@@ -6,10 +6,14 @@ capture of very many connections, each made to be searched, costs only a few tim
 octet as any other.  A search gets only a share of the purse, so that something is left for the next
 search.  True FPDUs nearly always are found at once, and cost next to nothing.
 
-All costs have one unit: an octet of a CRC costs 1, and a call of a function some 50.
+The unit of all costs is an octet of a CRC.  A step costs the octets that it reads, and the calls of
+functions that it makes.
 """
 
 from typing import Final
+
+CALL: Final = 50
+"""What a call of a function costs, in octets of a CRC."""
 
 # The purse at first; what it gets for a segment, for each octet, and in addition for each octet of
 # a direction that is known to carry FPDUs; and the most that it holds.  So a segment of 1460 octets
@@ -41,14 +45,17 @@ class Allowance:
         self.is_short = is_short
         self.left = lent
 
-    def spend(self, cost: int) -> bool:
-        """Spend a cost; return whether anything is left."""
-        self.left -= cost
+    def spend(self, octets: int = 0, *, calls: int = 0) -> bool:
+        """Spend the cost of reading octets and calling functions; return whether anything is left.
+
+        :param calls: how many functions are called, roughly.
+        """
+        self.left -= octets + CALL * calls
         return self.left > 0
 
-    def look(self, cost: int) -> bool:
-        """Spend the cost of looking for a place; return whether others may be looked for."""
-        self.left -= cost
+    def look(self) -> bool:
+        """Spend the cost of looking at a place; return whether others may be looked at."""
+        self.spend(calls=4)
         return self.left > self._lent // _KEPT
 
     @property

@@ -18,7 +18,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.region import Edge, Region
-from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 
@@ -355,7 +354,7 @@ class _Search:
         region, places = self._region, self._places
         least = inf
         for at in places.sound_from(begin, start + LONGEST_WAIT):
-            if not region.allowance.spend(COST_OF_PLACE):
+            if not region.allowance.spend(calls=4):
                 return
             octets = region.captured_octets(start, at)
             extra = max(0, _bits_to_believe(octets) - places.evidence(at))

@@ -21,7 +21,6 @@ from scapy_mpa.stream.fpdus.candidate import (
     marker_bits,
 )
 from scapy_mpa.stream.fpdus.search import (
-    COST_OF_PLACE,
     header_words,
     zero_length_places,
 )
@@ -52,15 +51,8 @@ Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]
 """``good``, ``bad``: its CRC is so.  ``off``: there are no CRCs.  ``cut``: the snap length cut off
 a part of the FPDU.  ``short``: the FPDU goes on after the region."""
 
-# The cost of reading an FPDU.  A CRC over its octets costs more.  Without CRCs each header is read,
-# but only once.
-_COST_OF_EDGE: Final = 1500
-_COST_WITHOUT_CRC: Final = 400
 # Octets from the control octets of a Terminate to the ULPDU_Length that it quotes.
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
-# The cost of an end that only a CRC can prove, in addition to the octets.  It is high,
-# since hardly any search needs many.
-_COST_OF_END: Final = 5000
 # The ULPDU_Lengths that an FPDU with a known end may have: as it is, and with each pad.
 _LENGTHS: Final = 1 + WORD
 _LONGEST: Final = 0xFFFF
@@ -165,7 +157,8 @@ class Region:
         phase, header = self.reader.begin_at(start)
         if phase is not None and phase % WORD:
             return None
-        self.allowance.spend(_COST_OF_EDGE if self.crc else _COST_WITHOUT_CRC)
+        # Without CRCs each header is read, but only once.
+        self.allowance.spend(calls=30 if self.crc else 8)
         stretch = self.stretch
         body = header + HEADER_LENGTH
         if not stretch.is_captured(header, body):
@@ -226,7 +219,8 @@ class Region:
         is_possible = fpdu_length(0, phase) <= length <= fpdu_length(_LONGEST, phase)
         if not (is_possible and self.stretch.is_captured(start, end)):
             return False
-        if not self.allowance.spend(_COST_OF_END + _LENGTHS * length):
+        # Hardly any search needs many such ends, so many calls count.
+        if not self.allowance.spend(_LENGTHS * length, calls=100):
             return False
         markers = 0
         if phase is not None:
@@ -262,7 +256,7 @@ class Region:
         seen: set[bytes] = set()
         messages = _Messages()
         for _ in range(weights.ROW):
-            edge = self.edge(at) if self.allowance.spend(COST_OF_PLACE) else None
+            edge = self.edge(at) if self.allowance.spend(calls=4) else None
             if edge is None or edge.end is None or not edge.is_sound:
                 break
             total += weights.CONTINUES * messages.continues(edge)
@@ -321,7 +315,7 @@ class Region:
             is_header: bool | None = None
             if start in self._headers:
                 is_header = self._headers[start]
-            elif not self.allowance.look(COST_OF_PLACE):
+            elif not self.allowance.look():
                 break
             elif self.crc and start not in self._edges:
                 is_header = self._is_only_header(start)

@@ -21,9 +21,6 @@ ZERO_LENGTH: Final = build_fpdu(b"")
 9.2)."""
 
 
-COST_OF_PLACE: Final = 200
-"""The cost of looking at a place.  A try of its FPDU costs its octets in addition."""
-
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
 _OFTEN: Final = 32
 """If one word in so many may begin an FPDU, a loop over all words is as fast as a search for each

@@ -18,7 +18,7 @@ from scapy_mpa.stream.fpdus.search import (
 from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.stretch import Stretch
-from scapy_mpa.stream.purse import Allowance, Purse
+from scapy_mpa.stream.purse import CALL, Allowance, Purse
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -32,12 +32,6 @@ from scapy_mpa.wire.rdmap import BOUNDS
 # The most that a search spends: enough for one payload full of headers, and some for each octet.
 _AT_FIRST: Final = 1 << 20
 _FOR_AN_OCTET: Final = 16
-# The cost of a header that is passed over by its first octets.
-_COST_OF_WORD: Final = 64
-# The cost of a header that makes no sense.
-_COST_OF_PLACE: Final = 1024
-COST_OF_FAILURE: Final = 4096
-"""The cost of a try that finds nothing, in addition to the octets that it reads."""
 # The share that is kept for the less likely alignments.  An STag may look like the header of a long
 # FPDU, and all FPDUs of a message hold it.
 _SHARE_OF_OTHERS: Final = 16
@@ -152,18 +146,18 @@ class Candidates:
             head = octets[at : at + HEAD]
             control = head[HEADER_LENGTH:WORD]
             if control not in BOUNDS:
-                self.allowance.left -= _COST_OF_WORD
+                self.allowance.left -= CALL
                 continue
             shortest, longest, queue = BOUNDS[control]
             key = head[:_KEY_OCTETS]
             is_known = key in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
             if is_known or queue not in (None, head[_QN], head[_QN_AFTER_MARKER]):
-                self.allowance.left -= _COST_OF_WORD
+                self.allowance.left -= CALL
             elif rest_makes_sense(head):
                 self._seen.add(key)
                 yield position
             else:
-                self.allowance.left -= _COST_OF_PLACE
+                self.allowance.spend(calls=20)
 
     def _words(self, shift: int) -> list[int]:
         """Return the positions of an alignment at which the first word of an FPDU may be."""
@@ -189,7 +183,7 @@ class Candidates:
 
     def markers_after(self, header: int) -> list[int]:
         """Return how far after ``header`` there are words that read as Markers pointing to it."""
-        self.allowance.left -= _COST_OF_WORD
+        self.allowance.spend(calls=1)
         words = self.stretch.read(header + WORD, header + 2 * MARKER_INTERVAL)
         return [found + WORD for found in agreeing_words(words, _POINTERS)]
 

@@ -10,12 +10,10 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.fpdus.candidate import FPDUReader, header_octets
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 from scapy_mpa.stream.fpdus.weights import POINTING, ROW
-from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
+from scapy_mpa.stream.inference.candidates import Candidates
 from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, WORD
 
-# The cost of reading an FPDU of a row.
-_COST_OF_READING: Final = 512
 _PLAUSIBLE_OCTETS: Final = POINTING * MARKER_INTERVAL
 
 
@@ -60,7 +58,7 @@ def rows(search: Candidates) -> Iterator[Row]:
                 continue
             row = _row(search, start, phase, passed)
             if not _counts(search, row):
-                search.allowance.left -= COST_OF_FAILURE
+                search.allowance.spend(calls=80)
                 continue
             if row.evidence.markers >= POINTING:
                 # Other rows may miss Markers, or read unused CRC fields as Markers.
@@ -127,7 +125,7 @@ def _row(
     is_whole = True
     evidence = Evidence()
     while True:
-        search.allowance.left -= _COST_OF_READING
+        search.allowance.spend(calls=10)
         fpdu = reader.fpdu_at(stretch, at, stretch.end)
         if isinstance(fpdu, int) or not fpdu.sound:
             break

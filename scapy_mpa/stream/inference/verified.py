@@ -5,9 +5,8 @@
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
-from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
+from scapy_mpa.stream.inference.candidates import Candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes, Verified
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import (
@@ -19,11 +18,6 @@ from scapy_mpa.wire.fpdu import (
     fpdu_length,
 )
 
-# The cost of each possible end of an FPDU, in addition to the octets up to there.
-_COST_OF_END: Final = 256
-# The cost of an FPDU that is found: it is counted, and the next one is looked for.
-_COST_OF_FOUND: Final = 2048
-
 
 def count(search: Candidates, votes: dict[int, PhaseVotes]) -> bool:
     """Let verified FPDUs vote, by alignment; return whether no more votes are needed."""
@@ -32,14 +26,14 @@ def count(search: Candidates, votes: dict[int, PhaseVotes]) -> bool:
         before: Verified | None = None
         fpdu = _good(search, header, _searched(search, header))
         while fpdu is not None and search.allowance.left >= 0:
-            search.allowance.left -= _COST_OF_FOUND
+            search.allowance.spend(calls=40)
             start, end = fpdu.start, fpdu.end
             tally = votes.get(start % WORD)
             if tally is None:
                 tally = votes[start % WORD] = PhaseVotes(start, known.markers, known.origin)
             if not search.is_explained(start):
                 if end - start > fpdu_length(fpdu.ulpdu_length):
-                    search.allowance.left -= _COST_OF_END * tally.hypotheses
+                    search.allowance.spend(calls=5 * tally.hypotheses)
                 tally.take(fpdu)
             is_alone = island.fills_segments(start, end) and not known.unasked
             if before is not None or known.carries_fpdus or is_alone:
@@ -100,9 +94,9 @@ def _good(search: Candidates, header: int, ends: Iterable[tuple[int, int]]) -> V
     """Return the FPDU with its ULPDU_Length at ``header`` and the first end with a good CRC."""
     stretch = search.stretch
     for start, end in ends:
-        search.allowance.left -= _COST_OF_END
+        search.allowance.spend(calls=5)
         if stretch.is_captured(start, end):
-            search.allowance.left -= end - start
+            search.allowance.spend(end - start)
             octets = stretch.read(start, end)
             if crc_is_good(octets):
                 ulpdu_length = stretch.number(header, header + HEADER_LENGTH)
@@ -118,5 +112,5 @@ def _following(search: Candidates, at: int) -> Verified | None:
             if fpdu := _good(search, header, ends):
                 return fpdu
     # Very many FPDUs may be followed by none.
-    search.allowance.left -= COST_OF_FAILURE
+    search.allowance.spend(calls=80)
     return None
