@@ -25,6 +25,8 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 _MOST_ENDS: Final = 13
 # An FPDU with a wrong length ends before one of so many FPDUs, if its CRC shows the end.
 _ENDS_TRIED: Final = 8
+# A damaged FPDU is part of a burst if one of so many FPDUs before it is damaged, too.
+_NEAR: Final = 4
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
 _Node: TypeAlias = Literal["enter", "at", "over", "wrong length", "done"]
@@ -289,7 +291,7 @@ class _Search:
         if not is_right and self._ends_elsewhere(cost, edge, wrong):
             return
         edge_cost = edge.cost
-        if back is not None and by_length and back[0].edge.verdict == edge.verdict == "bad":
+        if by_length and edge.verdict == "bad" and _is_damaged_near(back):
             edge_cost -= weights.DAMAGED - weights.BURST
         self._pass_over(cost + edge_cost, at, edge.end, "at", step)
         self._push(cost + weights.WRONG_LENGTH + chance, "wrong length", at, wrong)
@@ -379,6 +381,17 @@ def cheapest_path(
     :param is_certain: an FPDU is known to begin at one of them.
     """
     return _Search(region, entries, is_certain=is_certain, beyond=beyond).path()
+
+
+def _is_damaged_near(back: _Back) -> bool:
+    """Return whether one of the last FPDUs of a path is damaged."""
+    for _ in range(_NEAR):
+        if back is None:
+            break
+        step, back = back
+        if step.edge.verdict == "bad":
+            return True
+    return False
 
 
 def _passed(octets: int) -> float:
