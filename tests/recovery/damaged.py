@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures of conversations with many faults, some of which no sender or network makes."""
+"""Captures of heavily damaged conversations.  No sender or network makes some of the faults."""
 
 from __future__ import annotations
 

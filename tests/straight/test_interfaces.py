@@ -115,6 +115,7 @@ def test_copies(
     rng = random.Random(seed)
     sides, segments = connection(rng, close=close, crc=crc, markers=markers)
     frames = capture(segments)
+    # A connection that is over lingers for 30 s, and takes copies in that time only.
     copies = in_blocks(frames, size, apart_ns // (times - 1), times)
     check(read(list(copies if chance is None else interleaved(frames, rng, chance))), [sides])
 
