@@ -14,6 +14,10 @@ from typing import Final
 
 CALL: Final = 50
 """What a call of a function costs, in octets of a CRC."""
+LOOK: Final = 4
+"""Calls for a look at a place where an FPDU may begin."""
+FAILURE: Final = 80
+"""Calls for a try that finds nothing."""
 
 # The purse at first; what it gets for a segment, for each octet, and in addition for each octet of
 # a direction that is known to carry FPDUs; and the most that it holds.  So a segment of 1460 octets
@@ -55,7 +59,7 @@ class Allowance:
 
     def look(self) -> bool:
         """Spend the cost of looking at a place; return whether others may be looked at."""
-        self.spend(calls=4)
+        self.spend(calls=LOOK)
         return self.left > self._lent // _KEPT
 
     @property

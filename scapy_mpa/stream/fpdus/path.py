@@ -19,6 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.region import Edge, Region
 from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME, READ_FIRST
+from scapy_mpa.stream.purse import LOOK
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 
 # Paths that are compared.  The steps that all of them share are reported.
@@ -356,7 +357,7 @@ class _Search:
         region, places = self._region, self._places
         least = inf
         for at in places.sound_from(begin, start + LONGEST_WAIT):
-            if not region.allowance.spend(calls=4):
+            if not region.allowance.spend(calls=LOOK):
                 return
             octets = region.captured_octets(start, at)
             extra = max(0, _bits_to_believe(octets) - places.evidence(at))

@@ -27,7 +27,7 @@ from scapy_mpa.stream.fpdus.search import (
 from scapy_mpa.stream.limits import READ_AT_A_TIME
 from scapy_mpa.stream.octets.island import Island, Search
 from scapy_mpa.stream.octets.stretch import Stretch
-from scapy_mpa.stream.purse import Allowance
+from scapy_mpa.stream.purse import LOOK, Allowance
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.fpdu import (
@@ -256,7 +256,7 @@ class Region:
         seen: set[bytes] = set()
         messages = _Messages()
         for _ in range(weights.ROW):
-            edge = self.edge(at) if self.allowance.spend(calls=4) else None
+            edge = self.edge(at) if self.allowance.spend(calls=LOOK) else None
             if edge is None or edge.end is None or not edge.is_sound:
                 break
             total += weights.CONTINUES * messages.continues(edge)

@@ -12,6 +12,7 @@ from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 from scapy_mpa.stream.fpdus.weights import POINTING, ROW
 from scapy_mpa.stream.inference.candidates import Candidates
 from scapy_mpa.stream.inference.evidence import Evidence
+from scapy_mpa.stream.purse import FAILURE
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, WORD
 
 _PLAUSIBLE_OCTETS: Final = POINTING * MARKER_INTERVAL
@@ -58,7 +59,7 @@ def rows(search: Candidates) -> Iterator[Row]:
                 continue
             row = _row(search, start, phase, passed)
             if not _counts(search, row):
-                search.allowance.spend(calls=80)
+                search.allowance.spend(calls=FAILURE)
                 continue
             if row.evidence.markers >= POINTING:
                 # Other rows may miss Markers, or read unused CRC fields as Markers.

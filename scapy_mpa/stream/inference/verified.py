@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from scapy_mpa.stream.inference.candidates import Candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes, Verified
+from scapy_mpa.stream.purse import FAILURE
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -112,5 +113,5 @@ def _following(search: Candidates, at: int) -> Verified | None:
             if fpdu := _good(search, header, ends):
                 return fpdu
     # Very many FPDUs may be followed by none.
-    search.allowance.spend(calls=80)
+    search.allowance.spend(calls=FAILURE)
     return None
