@@ -75,7 +75,6 @@ class Reading:
         """Whether there was an error in the selected part."""
         self.has_selected = False
         """Whether there was an event of the selected connections and times."""
-        self._first_number = first_number
         self.next_number = first_number
         """The number for the next connection; final after the whole capture was read."""
         self.selection = selection

@@ -518,7 +518,7 @@ class Direction:
         # FPDUs and Markers are multiples of 4 octets.
         if not self.shapes.crc or offset % MARKER_LENGTH:
             return None
-        # Inside the next FPDU, only a Marker tells FPDUs from a payload that contains FPDUs.
+        # Inside the next FPDU, a payload may contain FPDUs.  Only a Marker shows which they are.
         if not self.shapes.marked and offset < self._end_over_hole():
             return None
         rows = self.shared.rows
