@@ -23,10 +23,8 @@ no use after so many further octets."""
 LONGEST_WAIT: Final = STREAMING_OCTETS
 """The search must find where FPDUs go on within so many octets, and decides after them."""
 
-READ_FIRST: Final = 2 << 10
-READ_AT_A_TIME: Final = 64 << 10
-"""Octets that are searched at one time: few at first, since FPDUs mostly are near, and a bounded
-number later, so that memory does not grow with the octets searched."""
+READ_AT_A_TIME: Final = 4 << 10
+"""Octets that are searched at one time.  FPDUs mostly are near, and no step may take long."""
 
 
 class _Limits(NamedTuple):

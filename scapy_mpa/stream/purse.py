@@ -6,11 +6,18 @@ capture of very many connections, each made to be searched, costs only a few tim
 octet as any other.  A search gets only a share of the purse, so that something is left for the next
 search.  True FPDUs nearly always are found at once, and cost next to nothing.
 
+A search is a generator that returns its result.  A segment pays for a slice of work.  When that is
+spent, the search yields, and goes on with the next segment.  So no segment takes long.  Only a
+decision that cannot wait, for example at the end of a connection, is made in one go.
+
 The unit of all costs is an octet of a CRC.  A step costs the octets that it reads, and the calls of
 functions that it makes.
 """
 
-from typing import Final
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Hashable
+from math import inf
+from typing import Any, Final, TypeAlias, TypeVar
 
 CALL: Final = 50
 """What a call of a function costs, in octets of a CRC."""
@@ -19,6 +26,10 @@ LOOK: Final = 4
 FAILURE: Final = 80
 """Calls for a try that finds nothing."""
 
+# What searches may spend with one segment: so many calls take less than 5 ms.  With a super-segment
+# they may make a call for each octet.  A CRC is faster than calls of the same cost by this factor.
+_SLICE: Final = 2_000 * CALL
+_FASTER: Final = 16
 # The purse at first; what it gets for a segment, for each octet, and in addition for each octet of
 # a direction that is known to carry FPDUs; and the most that it holds.  So a segment of 1460 octets
 # pays for some 5,000 calls.  That is 50 times the cost of a segment that is not searched.
@@ -27,12 +38,19 @@ _BY_SEGMENT: Final = 1 << 13
 _BY_OCTET: Final = 128
 _BY_KNOWN_OCTET: Final = 40
 _AT_MOST: Final = 1 << 26
-# One search gets at most this part of the purse.
+# The most that one search may cost, and the most of the purse that it gets: this part.
+_BY_SEARCH: Final = 1 << 22
 _SHARE: Final = 2
 # When this part of an allowance is left, no further places are looked for.  Weighing uses the rest.
 _KEPT: Final = 8
 # If less is left, directions that can wait do so.
 _LEAST: Final = 1 << 14
+# Searches that wait for the next segment, at most.  The oldest is forgotten, and begins again.
+_WAITING: Final = 8
+
+_Result = TypeVar("_Result")
+Search: TypeAlias = Generator[None, None, _Result]
+"""A search.  It yields when it must wait for the next segment."""
 
 
 class Allowance:
@@ -42,12 +60,15 @@ class Allowance:
     :param is_short: whether the search wants more.
     """
 
-    __slots__ = ("_lent", "is_short", "left")
+    __slots__ = ("_lent", "_paid", "is_short", "left", "slice")
 
     def __init__(self, lent: int, *, is_short: bool) -> None:
         self._lent = lent
+        self._paid = 0
         self.is_short = is_short
         self.left = lent
+        self.slice: float = 0
+        """What is left of the slice of work that the segment pays for."""
 
     def spend(self, octets: int = 0, *, calls: int = 0) -> bool:
         """Spend the cost of reading octets and calling functions; return whether anything is left.
@@ -55,26 +76,34 @@ class Allowance:
         :param calls: how many functions are called, roughly.
         """
         self.left -= octets + CALL * calls
+        self.slice -= octets // _FASTER + CALL * calls
         return self.left > 0
 
-    def look(self) -> bool:
-        """Spend the cost of looking at a place; return whether others may be looked at."""
-        self.spend(calls=LOOK)
+    def may_look(self) -> bool:
+        """Return whether further places may be looked at."""
         return self.left > self._lent // _KEPT
 
-    @property
-    def spent(self) -> int:
-        """What the search has spent."""
-        return self._lent - self.left
+    def must_wait(self) -> bool:
+        """Return whether the search must wait for the next segment."""
+        return self.slice <= 0
+
+    def pay(self) -> int:
+        """Return what was spent since the last call."""
+        spent = self._lent - self.left
+        unpaid, self._paid = spent - self._paid, spent
+        return unpaid
 
 
 class Purse:
     """The purse of all connections of a capture."""
 
-    __slots__ = ("_left", "cut_short", "unsearched")
+    __slots__ = ("_at_once", "_left", "_slice", "_waiting", "cut_short", "unsearched")
 
     def __init__(self) -> None:
         self._left = _AT_FIRST
+        self._slice: float = _SLICE
+        self._at_once = False
+        self._waiting: OrderedDict[Hashable, Search[Any]] = OrderedDict()
         self.cut_short = 0
         """Searches that were not finished because little was left."""
         self.unsearched = 0
@@ -87,6 +116,7 @@ class Purse:
 
     def fill(self, octets: int) -> None:
         """Add the share of a segment with new octets."""
+        self._slice = max(_SLICE, octets * CALL)
         if octets:
             self._left = min(self._left + _BY_SEGMENT + _BY_OCTET * octets, _AT_MOST)
 
@@ -94,12 +124,53 @@ class Purse:
         """Add the share of octets of a direction that is known to carry FPDUs."""
         self._left = min(self._left + _BY_KNOWN_OCTET * octets, _AT_MOST)
 
-    def lend(self, wanted: int) -> Allowance:
-        """Return the allowance of a search that wants so much."""
-        lent = max(0, min(wanted, self._left // _SHARE))
-        return Allowance(lent, is_short=lent < wanted)
+    def lend(self) -> Allowance:
+        """Return the allowance of a search."""
+        lent = max(0, min(_BY_SEARCH, self._left // _SHARE))
+        allowance = Allowance(lent, is_short=lent < _BY_SEARCH)
+        self._go_on(allowance)
+        return allowance
 
-    def spend(self, cost: int) -> bool:
-        """Spend a cost; return whether anything is left."""
-        self._left -= cost
-        return self._left > 0
+    def _go_on(self, allowance: Allowance) -> None:
+        allowance.slice = inf if self._at_once else min(self._slice, self._left)
+
+    def settle(self, allowance: Allowance) -> None:
+        """Pay what a search has spent so far."""
+        self._left -= allowance.pay()
+        if not self._at_once:
+            self._slice = allowance.slice
+
+    def wait(self, allowance: Allowance) -> Search[None]:
+        """Wait for the next segment as often as necessary."""
+        while allowance.must_wait():
+            self.settle(allowance)
+            yield
+            self._go_on(allowance)
+
+    def search(
+        self, key: Hashable, begin: Callable[[], Search[_Result]], *, at_once: bool
+    ) -> _Result | None:
+        """Go on with a search, or begin it; return its result, None while it waits.
+
+        :param key: distinguishes the search from all others.
+        :param at_once: the search cannot wait for the next segment.
+        """
+        search = self._waiting.pop(key, None)
+        if search is None or at_once:
+            search = begin()
+        self._at_once = at_once
+        try:
+            next(search)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+        finally:
+            self._at_once = False
+        self._waiting[key] = search
+        if len(self._waiting) > _WAITING:
+            self._waiting.popitem(last=False)
+        return None
+
+    def waits(self, key: Hashable) -> bool:
+        """Return whether a search waits for the next segment."""
+        return key in self._waiting

@@ -16,6 +16,7 @@ from scapy_mpa.stream.limits import Limits
 from tests.recovery.work import (
     Read,
     Work,
+    longest_of,
     peak_of,
     read_by_recovery,
     read_messages,
@@ -82,6 +83,8 @@ LIMITED_ALONE = 3.5
 """Multiple of the work that reading may take with these limits where each segment is alone.
 Without limits, all connections are searched at the end, and the purse is soon empty.  With limits
 they are given up one by one, and new octets fill the purse in between."""
+MOST_CALLS = 15_000
+"""Calls for one segment; they take some 5 ms."""
 GROWTH = 1.4
 """Multiple of the work per segment that a larger capture may take."""
 MOST_MEMORY = 16 << 20
@@ -135,6 +138,14 @@ def test_work(name: str) -> None:
     factor = LIMITED_ALONE if name in ALONE else 1
     assert limited.calls / more_segments <= factor * calls
     assert limited.octets / more_segments <= factor * octets
+
+
+@pytest.mark.examples
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_segment_takes_long(name: str) -> None:
+    """A search that takes long goes on with the next segment."""
+    frames = pair_of(name, LARGER * SCALE).hostile
+    assert longest_of(read_plainly, frames) <= MOST_CALLS
 
 
 @pytest.mark.parametrize("name", ALONE)

@@ -14,6 +14,8 @@ from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.recovery import Recovery
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire import crc, sctp_packet
 from tests.stream.work import calls, peak
 from tests.truth import pcapfile
@@ -78,6 +80,20 @@ def work_of(read: Read, frames: Iterable[bytes]) -> Work:
     ):
         called = calls(lambda: read(octets))
     return Work(called, examined)
+
+
+def longest_of(read: Read, frames: Iterable[bytes]) -> int:
+    """The most calls that recovery makes for one segment."""
+    most = 0
+    take = Recovery.take
+
+    def counted(recovery: Recovery, segment: Segment) -> None:
+        nonlocal most
+        most = max(most, calls(lambda: take(recovery, segment)))
+
+    with patch.object(Recovery, "take", counted):
+        read(pcapfile.pcap(frames))
+    return most
 
 
 def peak_of(read: Read, frames: Iterable[bytes]) -> int:

@@ -403,17 +403,17 @@ class Connection:
         """True if the last startup frame of a direction ends at a position."""
         return self.startup.ends_at(half.direction, position)
 
-    def on_unknown(self, half: HalfConnection, *, must_decide: bool) -> None:
+    def on_unknown(self, half: HalfConnection, *, must_decide: bool, at_once: bool) -> None:
         """Find out what a direction without captured startup frames carries.
 
-        :param must_decide: decide now, as if no more octets came.  Many held octets, or lack of
-            memory, also force this, so it may happen more than once.
+        :param must_decide: decide as if no more octets came.  Many held octets, or lack of memory,
+            also force this, so it may happen more than once.
+        :param at_once: a decision cannot wait for the next segment.
         """
         if must_decide:
             order.wait_no_more(self.startup)
         if self.other is None:
-            find_out = beginnings.decide if must_decide else beginnings.look
-            find_out(self.startup, half)
+            beginnings.look(self.startup, half, must_decide=must_decide, at_once=at_once)
 
     def standing(self) -> ConnectionEnded:
         """Return the report on the whole connection as if it ended now."""

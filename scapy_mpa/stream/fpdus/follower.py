@@ -22,11 +22,12 @@ from scapy_mpa.stream.fpdus.candidate import (
     FPDUReader,
     header_octets,
 )
-from scapy_mpa.stream.fpdus.path import Beyond, Path, Step, cheapest_path
+from scapy_mpa.stream.fpdus.path import Beyond, Path, PathSearch, Step
 from scapy_mpa.stream.fpdus.region import Region
 from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
+from scapy_mpa.stream.purse import Search
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD
@@ -40,8 +41,6 @@ _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
 """The ULPDU_Length, if the first octets of a Key are read as an FPDU."""
 # A search is repeated when the octets have grown by a half, or when the last FPDU of the path ends.
 _GROWTH: Final = 2
-# The most that one search may cost.
-_WANTED: Final = 1 << 22
 
 
 class Follower:
@@ -207,11 +206,20 @@ class Follower:
         if run.search is not None and limit < run.search.at and not (final or is_too_much):
             island.need = run.search.at
             return False
-        path = self._path(island, run, begin, limit, final=final)
+        found = self._sink.purse.search(
+            (run, begin),
+            lambda: self._search(island, run, begin, limit, final=final),
+            at_once=final,
+        )
+        if found is None:
+            island.need = island.end + 1
+            return False
+        path, limit = found
+        is_too_much = limit - broken_at > LONGEST_WAIT
         steps = path.steps if final else path.steps[: path.shared]
         at = run.end
         for index in range(len(steps)):
-            if not self._report_step(island, run, steps, index, limit):
+            if not self._report_step(island, run, steps, index, limit, final=final):
                 break
         if run.end != at or (self.crc and run.broken_at is None):
             run.search = None
@@ -234,10 +242,12 @@ class Follower:
         island.need = run.ensure_search().at = limit + wait
         return False
 
-    def _path(self, island: Island, run: Run, begin: int, limit: int, *, final: bool) -> Path:
-        """Return the cheapest path through the octets from ``begin`` on."""
+    def _search(
+        self, island: Island, run: Run, begin: int, limit: int, *, final: bool
+    ) -> Search[tuple[Path, int]]:
+        """Search for the cheapest path from ``begin`` to a limit; return it with the limit."""
         purse = self._sink.purse
-        allowance = purse.lend(_WANTED)
+        allowance = purse.lend()
         region = Region(self.reader, allowance, island, begin, limit, run.ensure_search())
         ends_at_known_fpdu = limit < island.end
         entries = [(begin, 0.0)] if run.is_certain else []
@@ -252,9 +262,11 @@ class Follower:
             may_grow=not (final or ends_at_known_fpdu),
             begins_at=lambda at: self._leads_over_hole(island, at),
         )
-        path = cheapest_path(region, entries, beyond, is_certain=run.is_certain)
-        purse.spend(allowance.spent)
-        return path
+        search = PathSearch(region, entries, is_certain=run.is_certain, beyond=beyond)
+        while not search.is_finished():
+            yield from purse.wait(allowance)
+        purse.settle(allowance)
+        return search.path, limit
 
     def _report_step(
         self,
@@ -263,6 +275,8 @@ class Follower:
         steps: Sequence[Step],
         index: int,
         limit: int,
+        *,
+        final: bool,
     ) -> bool:
         """Report a step of a path; return whether the next step may be reported, too."""
         step = steps[index]
@@ -270,7 +284,7 @@ class Follower:
         edge = step.edge
         is_reported = edge.start == run.last < run.end
         is_reportable = step.kind == "fpdu" and (
-            is_reported or self._is_reportable(island, steps, index, limit)
+            is_reported or self._is_reportable(island, steps, index, limit, final=final)
         )
         if not is_reportable and (step.kind == "lost" or edge.verdict == "cut"):
             # The FPDU forms one gap with the octets after it.
@@ -303,7 +317,9 @@ class Follower:
             run.is_certain = False
         return True
 
-    def _is_reportable(self, island: Island, steps: Sequence[Step], index: int, limit: int) -> bool:
+    def _is_reportable(
+        self, island: Island, steps: Sequence[Step], index: int, limit: int, *, final: bool
+    ) -> bool:
         """Return whether an FPDU on a path is reported with the length that it has.
 
         If the path is its only evidence, lengths must lead from it to a sound FPDU or to the end.
@@ -320,7 +336,9 @@ class Follower:
             if following.kind != "fpdu" or following.edge.is_sound:
                 return following.kind == "fpdu"
             edge = following.edge
-        return edge.end == limit and (limit < island.end or self._sink.ends_at(limit))
+        # Before the end of the island, an FPDU is known to begin at the limit.
+        is_known = final and limit < island.end
+        return edge.end == limit and (is_known or self._sink.ends_at(limit))
 
     # -- over holes ----------------------------------------------------------------------------
 

@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain, islice
-from math import inf, log2
+from math import log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.region import Edge, Region
-from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME, READ_FIRST
+from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME
 from scapy_mpa.stream.purse import LOOK
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 
@@ -30,10 +30,12 @@ _ENDS_TRIED: Final = 8
 _NEAR: Final = 4
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
-_Node: TypeAlias = Literal["enter", "at", "over", "wrong length", "done"]
+_Node: TypeAlias = Literal["enter", "at", "over", "jump", "leap", "wrong length", "done"]
 """``enter``: a path may begin anywhere in the region.  ``at``: an FPDU is read at the place.
-``over``: the path passes over octets that may hold proven FPDUs.  ``wrong length``: the end of the
-FPDU at the place is not known.  ``done``: the path is at the end of the region."""
+``over``: the path passes over octets that may hold proven FPDUs.  ``jump``: it goes on at any place
+from here on that has enough evidence.  ``leap``: the same, but it pays for evidence that is
+missing.  ``wrong length``: the end of the FPDU at the place is not known.  ``done``: the path is at
+the end of the region."""
 
 
 class Step(NamedTuple):
@@ -68,8 +70,12 @@ class Path(NamedTuple):
 
 _Back: TypeAlias = "tuple[Step, _Back] | None"
 _Passed: TypeAlias = tuple[float, int, _Node]
-"""What an ``over`` node needs: its cost without proven FPDUs, where the octets begin, and the kind
-of node that follows."""
+"""What ``over``, ``jump`` and ``leap`` need: the cost without the octets that are passed over,
+where these begin, and the kind of node that follows."""
+
+
+class _MustWaitError(Exception):
+    """The search must wait for the next segment."""
 
 
 class _Places:
@@ -78,11 +84,9 @@ class _Places:
     def __init__(self, region: Region) -> None:
         self._region = region
         self._looked = region.begin
-        self._size = READ_FIRST if region.crc else READ_AT_A_TIME
-        self.all: list[int] = []
-        """All places found so far, ascending."""
-        self.sound: set[int] = set()
-        """Places with an FPDU that has evidence of its own: see :attr:`Edge.is_sound`."""
+        self._blocks = self._look()
+        # Places with an FPDU that has evidence of its own (:attr:`Edge.is_sound`), ascending.
+        self._sound: list[int] = []
         # How often each header occurs.
         self._key_counts: Counter[bytes] = Counter()
         self._evidence: dict[int, int] = {}
@@ -92,25 +96,46 @@ class _Places:
         self._row_ends: set[int] = set()
 
     def look(self) -> bool:
-        """Look for places in the next block; return whether there was one."""
+        """Look for places in the next block; return whether there was one.
+
+        :raises _MustWaitError: the rest of the block must wait.
+        """
+        is_done = next(self._blocks, None)
+        if is_done is False:
+            raise _MustWaitError
+        return is_done is True
+
+    def _look(self) -> Iterator[bool]:
+        """Look for places.  Yield True after each block, and False to wait."""
         region = self._region
-        begin, limit = self._looked, region.limit
-        if begin >= limit:
-            return False
-        upto = min(begin + self._size, limit)
-        upto -= (upto - region.reader.origin) % WORD if upto < limit else 0
-        self._looked = max(upto, begin + WORD)
-        self._size = min(2 * self._size, READ_AT_A_TIME)
-        found = region.places(begin, self._looked)
-        here = [at for at, _ in found]
-        self.all += here
-        if not region.crc:
-            self._key_counts.update(edge.key for edge in map(region.edge, here) if edge is not None)
-        for start, is_sound in found:
-            if is_sound:
-                self.sound.add(start)
+        allowance = region.allowance
+        while self._looked < region.limit and allowance.may_look():
+            if allowance.must_wait():
+                yield False
+            upto = min(self._looked + READ_AT_A_TIME, region.limit)
+            upto -= (upto - region.reader.origin) % WORD if upto < region.limit else 0
+            upto = max(upto, self._looked + WORD)
+            sound = []
+            for start in region.likely(self._looked, upto):
+                if allowance.must_wait():
+                    yield False
+                if not allowance.may_look():
+                    break
+                is_sound = region.is_sound(start)
+                if is_sound is None:
+                    continue
+                if is_sound:
+                    sound.append(start)
+                if not region.crc and (edge := region.edge(start)) is not None:
+                    self._key_counts[edge.key] += 1
+            for start in sound:
+                if allowance.must_wait():
+                    yield False
+                self._sound.append(start)
                 self._weigh(start)
-        return True
+            self._looked = upto
+            yield True
+        self._looked = region.limit
 
     def _weigh(self, start: int) -> None:
         """Note an FPDU as proven if it has enough evidence, or a proven one leads to it."""
@@ -153,25 +178,27 @@ class _Places:
             self.look()
         return nested > 0
 
-    def sound_from(self, begin: int, before: int) -> Iterator[int]:
-        """Yield, ascending, the places with an FPDU that has evidence of its own."""
-        before = min(before, self._region.limit)
-        at = begin
-        while at < before:
-            while self._looked <= at and self.look():
-                pass
+    def sound_after(self, at: int, before: int) -> tuple[list[int], int]:
+        """Return, ascending, places with an FPDU that has evidence of its own.
+
+        :param at: the first of them is here or after it, in the next block with any.
+        :return: the places, and the position up to which these are all.
+        """
+        while True:
             upto = min(self._looked, before)
-            if upto <= at:
-                return
-            yield from [
-                each
-                for each in self.all[bisect_left(self.all, at) : bisect_left(self.all, upto)]
-                if each in self.sound
-            ]
-            at = upto
+            sound = self._sound[bisect_left(self._sound, at) : bisect_left(self._sound, upto)]
+            if sound or upto == before or not self.look():
+                return sound, upto
+
+    def sound_from(self, at: int, before: int) -> Iterator[int]:
+        """Yield the same places one by one, block after block."""
+        before = min(before, self._region.limit)
+        while at < before:
+            sound, at = self.sound_after(at, before)
+            yield from sound
 
 
-class _Search:
+class PathSearch:
     """A search for the cheapest path through a region.
 
     :param is_certain: an FPDU is known to begin at one of the entries.
@@ -192,6 +219,7 @@ class _Search:
         self._heap: list[tuple[float, int, _Node, int, _Back, _Passed | None]] = []
         self._count = 0
         self._done: list[tuple[float, _Back]] = []
+        self._seen: set[int] = set()
         for at, cost in entries:
             self._push(cost, "at", at, None)
         if not is_certain:
@@ -217,29 +245,48 @@ class _Search:
         else:
             self._push(cost + nested, "over", at, back, (cost, start, then))
 
-    def path(self) -> Path:
-        """Return the cheapest path."""
-        seen: set[int] = set()
+    def is_finished(self) -> bool:
+        """Go on with the search; return False if it must wait for the next segment."""
         while self._heap:
-            cost, _, kind, at, back, passed = heappop(self._heap)
-            if self._done and cost >= self._done[0][0] + weights.PROOF:
+            node = heappop(self._heap)
+            if self._done and node[0] >= self._done[0][0] + weights.PROOF:
                 break
-            if kind == "done":
-                self._done.append((cost, back))
-                if len(self._done) == _MOST_ENDS:
-                    break
-            elif kind == "over":
-                assert passed is not None
+            try:
+                if self._region.allowance.must_wait():
+                    raise _MustWaitError
+                self._take(*node)
+            except _MustWaitError:
+                # Nothing was added to the queue yet.
+                heappush(self._heap, node)
+                return False
+            if len(self._done) == _MOST_ENDS:
+                break
+        return True
+
+    def _take(
+        self, cost: float, _: int, kind: _Node, at: int, back: _Back, passed: _Passed | None
+    ) -> None:
+        """Take the cheapest node from the queue."""
+        if kind == "done":
+            self._done.append((cost, back))
+        elif kind == "enter":
+            self._enter(cost)
+        elif kind == "wrong length":
+            self._leave_wrong_length(cost, at, back)
+        elif passed is not None:
+            base, start, then = passed
+            if kind == "over":
                 self._places.look()
-                base, start, then = passed
                 self._pass_over(base, start, at, then, back)
-            elif kind == "enter":
-                self._enter(cost)
-            elif kind == "wrong length":
-                self._leave_wrong_length(cost, at, back)
-            elif at not in seen:
-                seen.add(at)
-                self._go_on(cost, at, back)
+            else:
+                self._jump(base, start, at, back, kind)
+        elif at not in self._seen:
+            self._go_on(cost, at, back)
+            self._seen.add(at)
+
+    @property
+    def path(self) -> Path:
+        """The cheapest path that was found."""
         if not self._done:
             return Path((), 0)
         chains = [_unrolled(back) for _, back in self._done]
@@ -257,7 +304,7 @@ class _Search:
         if not self._beyond.ends_at_known_fpdu:
             passed += weights.NOTHING
         self._end_without(cost + passed, region.begin - 1, None)
-        self._jump(cost, region.begin - 1, region.begin, None)
+        self._may_jump(cost, region.begin - 1, region.begin, None, "jump")
 
     def _end_without(self, cost: float, start: int, back: _Back) -> None:
         """Go to the end of the region without another FPDU."""
@@ -320,7 +367,7 @@ class _Search:
             lost = Step("lost", edge, by_length), back
             passed = _passed(region.captured_octets(at, limit))
             self._pass_over(cost + passed, at, limit, "done", lost)
-            self._jump(cost, at, at + 1, lost)
+            self._may_jump(cost, at, at + 1, lost, "jump")
             return
         wrong = Step("wrong length", edge, by_length), back
         if edge.end is not None and self._ends_elsewhere(cost, edge, wrong):
@@ -344,44 +391,48 @@ class _Search:
         if not self._beyond.ends_at_known_fpdu:
             passed = 0 if self._beyond.may_grow else weights.NOTHING + passed
         self._end_without(cost + passed, at, back)
-        self._jump(cost, at, at + fpdu_length(0), back, may_lack_evidence=True)
+        self._may_jump(cost, at, at + fpdu_length(0), back, "leap")
 
-    def _jump(
-        self, cost: float, start: int, begin: int, back: _Back, *, may_lack_evidence: bool = False
-    ) -> None:
-        """Go on at each place that has enough evidence.
+    def _may_jump(self, cost: float, start: int, at: int, back: _Back, kind: _Node) -> None:
+        """Add a node that goes on at any place from ``at`` on.
 
-        :param start: the octets after it are passed over.
-        :param may_lack_evidence: whether a place may have less; then the path pays for the rest.
+        :param cost: without the octets after ``start``, which are passed over.
+        """
+        least = cost + self._passed(start, at)
+        self._push(least, kind, at, back, (cost, start, kind))
+
+    def _passed(self, start: int, at: int) -> float:
+        """Return the cost of passing over octets in which all places are known."""
+        return (
+            _passed(self._region.captured_octets(start, at))
+            + self._places.nested(start, at)
+            + self._region.marker_contradictions(start, at)
+        )
+
+    def _jump(self, cost: float, start: int, at: int, back: _Back, kind: _Node) -> None:
+        """Go on at each place of the next block that has enough evidence.
+
+        A ``leap`` also goes on at a place with less, and pays for the rest.
         """
         region, places = self._region, self._places
-        least = inf
-        for at in places.sound_from(begin, start + LONGEST_WAIT):
+        before = min(start + LONGEST_WAIT, region.limit)
+        sound, upto = places.sound_after(at, before)
+        first = None
+        for place in sound:
             if not region.allowance.spend(calls=LOOK):
                 return
-            octets = region.captured_octets(start, at)
-            extra = max(0, _bits_to_believe(octets) - places.evidence(at))
-            if extra and not may_lack_evidence:
-                continue
-            passed = _passed(octets)
-            passed += places.nested(start, at) + region.marker_contradictions(start, at)
-            if passed > least + 2 * weights.PROOF:
-                # Places farther on cost more.
-                return
-            extra += passed
-            least = min(least, extra)
-            self._push(cost + extra, "at", at, back)
-
-
-def cheapest_path(
-    region: Region, entries: Sequence[tuple[int, float]], beyond: Beyond, *, is_certain: bool
-) -> Path:
-    """Return the cheapest path through a region.
-
-    :param entries: places to which something leads, and the cost of beginning there.
-    :param is_certain: an FPDU is known to begin at one of them.
-    """
-    return _Search(region, entries, is_certain=is_certain, beyond=beyond).path()
+            passed = self._passed(start, place)
+            first = passed if first is None else first
+            if passed > first + weights.PROOF or region.allowance.must_wait():
+                # Cheaper nodes come first.
+                upto = place
+                break
+            octets = region.captured_octets(start, place)
+            lacking = max(0, _bits_to_believe(octets) - places.evidence(place))
+            if kind == "leap" or not lacking:
+                self._push(cost + passed + lacking, "at", place, back)
+        if upto < before:
+            self._may_jump(cost, start, upto, back, kind)
 
 
 def _is_damaged_near(back: _Back) -> bool:

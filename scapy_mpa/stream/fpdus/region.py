@@ -24,7 +24,7 @@ from scapy_mpa.stream.fpdus.search import (
     header_words,
     zero_length_places,
 )
-from scapy_mpa.stream.limits import READ_AT_A_TIME
+from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.stream.octets.island import Island, Search
 from scapy_mpa.stream.octets.stretch import Stretch
 from scapy_mpa.stream.purse import LOOK, Allowance
@@ -301,38 +301,12 @@ class Region:
 
     # -- where FPDUs may begin -----------------------------------------------------------------
 
-    def places(self, begin: int, upto: int) -> list[tuple[int, bool]]:
-        """Return the places from ``begin`` up to ``upto``, ascending.
-
-        With each: whether its FPDU has evidence of its own; if not, its header makes sense.
-        """
+    def likely(self, begin: int, upto: int) -> list[int]:
+        """Return, ascending, where a header or a Marker suggests an FPDU."""
         begin += (self.reader.origin - begin) % WORD
         if upto - begin < WORD:
             return []
         self.allowance.spend(upto - begin)
-        found: dict[int, bool] = {}
-        for start in self._likely(begin, upto):
-            is_header: bool | None = None
-            if start in self._headers:
-                is_header = self._headers[start]
-            elif not self.allowance.look():
-                break
-            elif self.crc and start not in self._edges:
-                is_header = self._is_only_header(start)
-            if is_header is None:
-                edge = self.edge(start)
-                if edge is not None and edge.verdict != "good" and self._is_copied(start):
-                    edge = None
-                if edge is not None and edge.is_sound:
-                    found[start] = True
-                    continue
-                is_header = edge is not None and edge.makes_sense and edge.head != b""
-            if is_header:
-                found[start] = False
-        return list(found.items())
-
-    def _likely(self, begin: int, upto: int) -> list[int]:
-        """Return, ascending, where a header or a Marker suggests an FPDU."""
         reader = self.reader
         octets = self.stretch.read(begin, upto + MARKER_LENGTH + HEAD)
         words = header_words(octets[: upto - begin])
@@ -341,9 +315,27 @@ class Region:
         starts = set(reader.starts_of(words, begin))
         if reader.markers:
             first = bisect_left(self._pointers, (begin,))
-            last = bisect_left(self._pointers, (upto + READ_AT_A_TIME,), first)
+            last = bisect_left(self._pointers, (upto + FRAMING_WINDOW,), first)
             starts.update([at for _, at in self._pointers[first:last]])
         return sorted([at for at in starts if begin <= at < upto])
+
+    def is_sound(self, start: int) -> bool | None:
+        """Return whether the FPDU at a likely place has evidence of its own.
+
+        None if it has not, and its header makes no sense either.
+        """
+        is_header = self._headers.get(start)
+        self.allowance.spend(calls=1 if is_header is not None else LOOK)
+        if is_header is None and self.crc and start not in self._edges:
+            is_header = self._is_only_header(start)
+        if is_header is None:
+            edge = self.edge(start)
+            if edge is not None and edge.verdict != "good" and self._is_copied(start):
+                edge = None
+            if edge is not None and edge.is_sound:
+                return True
+            is_header = edge is not None and edge.makes_sense and edge.head != b""
+        return False if is_header else None
 
     def _is_copied(self, start: int) -> bool:
         """Return whether the octets at a place are the ULPDU_Length and the DDP header that a

@@ -89,11 +89,12 @@ class Owner(Protocol):
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Return whether the last startup frame of a direction ends at a position."""
 
-    def on_unknown(self, half: HalfConnection, *, must_decide: bool) -> None:
+    def on_unknown(self, half: HalfConnection, *, must_decide: bool, at_once: bool) -> None:
         """Find out what a half connection carries if its startup frames were not captured.
 
         :param must_decide: decide as if nothing more came.  This may happen more than once: also
             when there are many octets, or little memory.
+        :param at_once: a decision cannot wait for the next segment.
         """
 
     def on_fpdu(self, half: HalfConnection, event: FPDURecovered, ulpdu: bytes) -> None:

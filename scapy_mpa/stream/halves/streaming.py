@@ -28,7 +28,7 @@ class Streaming:
     :param half: the half connection.
     """
 
-    __slots__ = ("_decide_at", "_half", "_key_checked", "_look_at", "delayed")
+    __slots__ = ("_decide_at", "_half", "_key_checked", "_look_at", "_waits", "delayed")
 
     def __init__(self, half: HalfConnection) -> None:
         self._half = half
@@ -40,6 +40,8 @@ class Streaming:
         """How many held octets the next look at them needs; None to look no more."""
         self._decide_at = 0
         """How many captured octets the next decision needs."""
+        self._waits = False
+        """Whether the last look or decision goes on with the next octets."""
 
     # -- when to look ------------------------------------------------------------------------
 
@@ -54,7 +56,8 @@ class Streaming:
 
     def look_soon(self) -> None:
         """Look again at the next octets: nothing could be found out yet."""
-        self._look_at = 0
+        self._look_at = self._decide_at = 0
+        self._waits = True
 
     def look_afresh(self) -> None:
         """Begin to look again: the phase has changed.
@@ -71,15 +74,25 @@ class Streaming:
         if self._look_at is None or held < self._look_at or self._half.purse.is_empty:
             return False
         self._look_at = 2 * held
+        self._waits = False
         return True
 
-    def decide(self) -> None:
-        """Ask the connection what the octets are, each time that they have doubled."""
+    def _look(self) -> None:
+        """Look at the held octets if that is due."""
+        if self._is_due():
+            self._half.owner.on_unknown(self._half, must_decide=False, at_once=False)
+
+    def decide(self, *, at_once: bool = True) -> None:
+        """Ask the connection what the octets are, each time that they have doubled.
+
+        :param at_once: the decision cannot wait for the next segment.
+        """
         half = self._half
         is_unknown = self.is_looked_at and half.phase is not Phase.FULL
         if is_unknown and half.octets >= self._decide_at:
             self._decide_at = 2 * half.octets
-            half.owner.on_unknown(half, must_decide=True)
+            self._waits = False
+            half.owner.on_unknown(half, must_decide=True, at_once=at_once)
 
     # -- octets come -------------------------------------------------------------------------
 
@@ -90,9 +103,9 @@ class Streaming:
             self.scan(island)
         elif self.delayed is not None and _is_refuted(island, self.delayed):
             half.owner.on_refuted(half)
-        # The peer's startup frame may be missing.
-        elif self._is_due():
-            half.owner.on_unknown(half, must_decide=False)
+        else:
+            # The peer's startup frame may be missing.
+            self._look()
 
     def finish(self, island: Island) -> None:
         """Read an island that will not grow at its end."""
@@ -126,13 +139,14 @@ class Streaming:
         others = half.owner.shared.others
         if others and half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
             others.look(half, island, before)
-        if half.phase is Phase.STREAMING and self._is_due():
-            half.owner.on_unknown(half, must_decide=False)
-        if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
-            self.decide()
-        if half.phase is Phase.STREAMING and (
-            self._look_at is None or half.octets > STREAMING_OCTETS
-        ):
+        if half.phase is not Phase.STREAMING:
+            return
+        if half.octets > STREAMING_OCTETS:
+            self.decide(at_once=False)
+        else:
+            self._look()
+        is_over = self._look_at is None or (half.octets > STREAMING_OCTETS and not self._waits)
+        if is_over and streaming_of(half) is self and half.phase is Phase.STREAMING:
             self.stop_looking(island)
 
     def resume(self) -> None:

@@ -6,7 +6,6 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
 from scapy_mpa.stream.fpdus.candidate import HEAD
@@ -15,10 +14,10 @@ from scapy_mpa.stream.fpdus.search import (
     agreeing_words,
     header_words,
 )
-from scapy_mpa.stream.limits import STREAMING_OCTETS
+from scapy_mpa.stream.limits import READ_AT_A_TIME, STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.stretch import Stretch
-from scapy_mpa.stream.purse import CALL, Allowance, Purse
+from scapy_mpa.stream.purse import Allowance, Purse, Search
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -29,9 +28,6 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
-# The most that a search spends: enough for one payload full of headers, and some for each octet.
-_AT_FIRST: Final = 1 << 20
-_FOR_AN_OCTET: Final = 16
 # The share that is kept for the less likely alignments.  An STag may look like the header of a long
 # FPDU, and all FPDUs of a message hold it.
 _SHARE_OF_OTHERS: Final = 16
@@ -94,6 +90,10 @@ class Candidates:
         # A repeated header is no new evidence: a payload may repeat it.
         self._seen: set[bytes] = set()
 
+    def wait(self) -> Search[None]:
+        """Wait for the next segment, if the search must."""
+        return self.known.purse.wait(self.allowance)
+
     @property
     def is_all(self) -> bool:
         """Whether the allowance was enough so far."""
@@ -108,8 +108,10 @@ class Candidates:
         """Return whether the octet at a position belongs to an FPDU that was found."""
         return bool(self._explained[position - self.stretch.begin])
 
-    def headers(self) -> Iterator[int]:
+    def headers(self) -> Iterator[int | None]:
         """Yield the positions of headers that make sense and are in no FPDU found so far.
+
+        Yield None if the search must wait.
 
         First those at the beginnings of segments, then those of the likeliest alignment, then those
         of the other alignments, in the order of the octets.
@@ -120,14 +122,11 @@ class Candidates:
             counts[(chunk.position - begin) % WORD] += 1
         likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
         kept = self.allowance.left // _SHARE_OF_OTHERS
-        boundaries = self.boundaries
-        yield from self._sensible(boundaries, kept)
-        words = [each for each in self._words(likeliest) if each not in boundaries]
-        yield from self._sensible(words, kept)
-        words = [each for each in chain(*map(self._words, others)) if each not in boundaries]
-        yield from self._sensible(sorted(words), 0)
+        yield from self._sensible(self.boundaries, kept)
+        yield from self._sensible(self._words([likeliest]), kept)
+        yield from self._sensible(self._words(others), 0)
 
-    def _sensible(self, places: Iterable[int], kept: int) -> Iterator[int]:
+    def _sensible(self, places: Iterable[int], kept: int) -> Iterator[int | None]:
         """Yield the places with a header that makes sense and is in no FPDU found so far.
 
         Other places cost something, too: octets may be full of words that begin like a header.
@@ -140,32 +139,42 @@ class Candidates:
             if self.allowance.left < kept:
                 self._was_left_out = True
                 return
+            if self.allowance.must_wait():
+                yield None
             at = position - begin
             if at < 0 or self._explained[at]:
                 continue
             head = octets[at : at + HEAD]
             control = head[HEADER_LENGTH:WORD]
             if control not in BOUNDS:
-                self.allowance.left -= CALL
+                self.allowance.spend(calls=1)
                 continue
             shortest, longest, queue = BOUNDS[control]
             key = head[:_KEY_OCTETS]
             is_known = key in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
             if is_known or queue not in (None, head[_QN], head[_QN_AFTER_MARKER]):
-                self.allowance.left -= CALL
+                self.allowance.spend(calls=1)
             elif rest_makes_sense(head):
                 self._seen.add(key)
                 yield position
             else:
                 self.allowance.spend(calls=20)
 
-    def _words(self, shift: int) -> list[int]:
-        """Return the positions of an alignment at which the first word of an FPDU may be."""
-        words = []
-        for start, end in self._captured():
-            first = start + (self.stretch.begin + shift - start) % WORD
-            words += [first + word for word in header_words(self.stretch.read(first, end))]
-        return words
+    def _words(self, shifts: Iterable[int]) -> Iterator[int]:
+        """Yield, ascending, positions of some alignments at which the first word of an FPDU may be.
+
+        The beginnings of segments are left out.
+        """
+        boundaries, stretch = self.boundaries, self.stretch
+        for start, upto in self._captured():
+            for begin in range(start, upto, READ_AT_A_TIME):
+                end = min(begin + READ_AT_A_TIME, upto)
+                found: list[int] = []
+                for shift in shifts:
+                    first = begin + (stretch.begin + shift - begin) % WORD
+                    octets = stretch.read(first, min(end + WORD - 1, upto))
+                    found += [first + word for word in header_words(octets)]
+                yield from [each for each in sorted(found) if each not in boundaries]
 
     def _captured(self) -> Iterator[tuple[int, int]]:
         """Yield the begin and end of each stretch of captured octets, ascending.
@@ -202,14 +211,13 @@ def candidates(islands: Sequence[Island], known: Known) -> Iterator[Candidates]:
     """Yield a search of each island, until too many octets were searched."""
     purse, counted = known.purse, STREAMING_OCTETS
     for island in islands:
-        octets = min(island.end - island.start, counted)
-        counted -= octets
-        search = Candidates(island, known, purse.lend(_AT_FIRST + _FOR_AN_OCTET * octets))
+        counted -= min(island.end - island.start, counted)
+        search = Candidates(island, known, purse.lend())
         try:
             yield search
         finally:
             allowance = search.allowance
-            purse.spend(allowance.spent)
+            purse.settle(allowance)
             purse.cut_short += allowance.is_short and not search.is_all
         if not counted:
             break

@@ -34,6 +34,7 @@ from scapy_mpa.stream.inference.rows import Row, row_at, rows
 from scapy_mpa.stream.inference.verified import count
 from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.purse import Search
 from scapy_mpa.wire.fpdu import WORD
 
 
@@ -50,13 +51,13 @@ class Inferred(NamedTuple):
     """Whether FPDUs have shown that CRCs are on or off; if not, they may be on."""
 
 
-def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:
+def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Search[Inferred | None]:
     """Return what a direction carries; None if it is not proven.
 
     :param islands: islands that still hold all their octets.
     :param final: no octets will be added to them.
     """
-    votes = None if known.crc is False else _votes(islands, known)
+    votes = None if known.crc is False else (yield from _votes(islands, known))
     if votes is not None:
         if not votes.is_believed or not (final or votes.is_settled):
             return None
@@ -65,7 +66,7 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
         marker, *others = votes.best()
         inferred = _inferred(marker, votes.reference, known, crc=True)
         return inferred._replace(is_guess=bool(others))
-    row = None if known.crc else _longest_row(islands, known, final=final)
+    row = None if known.crc else (yield from _longest_row(islands, known, final=final))
     if row is None:
         return None
     inferred = _inferred(row.origin, row.start, known, crc=False)
@@ -75,12 +76,12 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
     return inferred
 
 
-def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
+def shows_crcs(islands: Sequence[Island], known: Known) -> Search[bool]:
     """Return whether the islands hold an FPDU with a good CRC."""
-    return known.crc is not False and _votes(islands, known) is not None
+    return known.crc is not False and (yield from _votes(islands, known)) is not None
 
 
-def _votes(islands: Sequence[Island], known: Known) -> PhaseVotes | None:
+def _votes(islands: Sequence[Island], known: Known) -> Search[PhaseVotes | None]:
     """Return the votes of verified FPDUs; None if there are none."""
     octets = [(each.start, each.end) for each in islands], known.markers, known.origin
     if known.memory.without_crcs == octets:
@@ -88,7 +89,7 @@ def _votes(islands: Sequence[Island], known: Known) -> PhaseVotes | None:
     votes: dict[int, PhaseVotes] = {}
     is_all = True
     for search in candidates(islands, known):
-        is_settled = count(search, votes)
+        is_settled = yield from count(search, votes)
         is_all = is_all and search.is_all
         if is_settled:
             break
@@ -105,16 +106,16 @@ def _inferred(marker: int | None, fpdu: int, known: Known, *, crc: bool) -> Infe
     return Inferred(origin, marker is not None, crc)
 
 
-def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row | None:
+def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Search[Row | None]:
     """Return the longest row of the best hypothesis without CRCs; None if none is believed."""
     together: dict[tuple[int | None, int], list[Row]] = defaultdict(list)
     origin = known.origin
     for search in candidates(islands, known):
         if origin is not None and search.island.start <= origin < search.island.end:
-            row = row_at(search, origin)
+            row = yield from row_at(search, origin)
             if row is not None and row.fpdus >= (1 if final else ROW):
                 return row
-        for row in rows(search):
+        for row in (yield from rows(search)):
             together[row.phase(0), row.start % WORD].append(row)
     hypotheses = [each for each in together.values() if any(row.is_long for row in each)]
     # Markers that point back are better evidence than zeros.

@@ -12,7 +12,7 @@ from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 from scapy_mpa.stream.fpdus.weights import POINTING, ROW
 from scapy_mpa.stream.inference.candidates import Candidates
 from scapy_mpa.stream.inference.evidence import Evidence
-from scapy_mpa.stream.purse import FAILURE
+from scapy_mpa.stream.purse import FAILURE, Search
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, WORD
 
 _PLAUSIBLE_OCTETS: Final = POINTING * MARKER_INTERVAL
@@ -49,22 +49,27 @@ class Row(NamedTuple):
         return self.fpdus >= ROW and self.octets > _PLAUSIBLE_OCTETS
 
 
-def rows(search: Candidates) -> Iterator[Row]:
-    """Yield rows that are proven, and that show whether there are Markers."""
+def rows(search: Candidates) -> Search[list[Row]]:
+    """Return rows that are proven, and that show whether there are Markers."""
+    found = []
     # A part of a row is no further evidence.
     passed: set[tuple[int, int | None]] = set()
     for header in search.headers():
+        if header is None:
+            yield from search.wait()
+            continue
         for start, phase in _beginnings(search, header):
             if (start, phase) in passed:
                 continue
-            row = _row(search, start, phase, passed)
+            row = yield from _row(search, start, phase, passed)
             if not _counts(search, row):
                 search.allowance.spend(calls=FAILURE)
                 continue
             if row.evidence.markers >= POINTING:
                 # Other rows may miss Markers, or read unused CRC fields as Markers.
                 search.explain(row.start, row.end)
-            yield row
+            found.append(row)
+    return found
 
 
 def _counts(search: Candidates, row: Row) -> bool:
@@ -78,14 +83,13 @@ def _counts(search: Candidates, row: Row) -> bool:
     return True
 
 
-def row_at(search: Candidates, start: int) -> Row | None:
+def row_at(search: Candidates, start: int) -> Search[Row | None]:
     """Return the longest row that begins at ``start``."""
-    found = [
-        _row(search, first, phase, set())
-        for header in (start, start + MARKER_LENGTH)
-        for first, phase in _beginnings(search, header)
-        if first == start
-    ]
+    found = []
+    for header in (start, start + MARKER_LENGTH):
+        for first, phase in _beginnings(search, header):
+            if first == start:
+                found.append((yield from _row(search, first, phase, set())))
     return max(found, key=lambda row: row.octets, default=None)
 
 
@@ -115,7 +119,7 @@ def _beginnings(search: Candidates, header: int) -> Iterator[tuple[int, int | No
 
 def _row(
     search: Candidates, start: int, phase: int | None, passed: set[tuple[int, int | None]]
-) -> Row:
+) -> Search[Row]:
     """Return the row from an FPDU on; it is empty if the FPDU makes no sense."""
     stretch = search.stretch
     origin = None if phase is None else start - phase
@@ -126,6 +130,7 @@ def _row(
     is_whole = True
     evidence = Evidence()
     while True:
+        yield from search.wait()
         search.allowance.spend(calls=10)
         fpdu = reader.fpdu_at(stretch, at, stretch.end)
         if isinstance(fpdu, int) or not fpdu.sound:

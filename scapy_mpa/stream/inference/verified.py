@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from scapy_mpa.stream.inference.candidates import Candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes, Verified
-from scapy_mpa.stream.purse import FAILURE
+from scapy_mpa.stream.purse import FAILURE, Search
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -20,13 +20,19 @@ from scapy_mpa.wire.fpdu import (
 )
 
 
-def count(search: Candidates, votes: dict[int, PhaseVotes]) -> bool:
+def count(search: Candidates, votes: dict[int, PhaseVotes]) -> Search[bool]:
     """Let verified FPDUs vote, by alignment; return whether no more votes are needed."""
     island, known = search.island, search.known
     for header in search.headers():
+        if header is None:
+            yield from search.wait()
+            continue
         before: Verified | None = None
         fpdu = _good(search, header, _searched(search, header))
-        while fpdu is not None and search.allowance.left >= 0:
+        while True:
+            yield from search.wait()
+            if fpdu is None or search.allowance.left < 0:
+                break
             search.allowance.spend(calls=40)
             start, end = fpdu.start, fpdu.end
             tally = votes.get(start % WORD)

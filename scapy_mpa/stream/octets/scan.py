@@ -9,7 +9,7 @@ of a direction may a frame have errors.  Elsewhere a receiver must be able to ac
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.limits import READ_AT_A_TIME, READ_FIRST
+from scapy_mpa.stream.limits import READ_AT_A_TIME
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
@@ -91,11 +91,8 @@ def find_startups(
 def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield stretches in pieces, so that a frame in the first piece costs little."""
     for start, end in stretches:
-        size = READ_FIRST
-        while start < end:
-            yield start, min(start + size, end)
-            start += size
-            size = READ_AT_A_TIME
+        for begin in range(start, end, READ_AT_A_TIME):
+            yield begin, min(begin + READ_AT_A_TIME, end)
 
 
 def _found(island: Island, position: int) -> FoundStartup | None:

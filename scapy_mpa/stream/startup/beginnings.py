@@ -13,9 +13,10 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.halves.transitions import enter_full_operation
 from scapy_mpa.stream.inference.candidates import Known
-from scapy_mpa.stream.inference.hypothesis import infer, shows_crcs
+from scapy_mpa.stream.inference.hypothesis import Inferred, infer, shows_crcs
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
+from scapy_mpa.stream.purse import Search
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.stream.startup import lost
 from scapy_mpa.stream.startup.order import lacks
@@ -32,33 +33,38 @@ def conclude(startup: StartupPhase) -> None:
         return
     # What one direction shows helps with the other.
     for half in (*halves, halves[0]):
-        look(startup, half, must_decide=True, crc=True)
+        _look(startup, half, must_decide=True, at_once=True, crc=True)
     for half in halves:
-        decide(startup, half)
+        look(startup, half, must_decide=True, at_once=True)
 
 
-def decide(startup: StartupPhase, half: HalfConnection) -> None:
-    """Decide what a direction carries, as if nothing more came.
+def look(startup: StartupPhase, half: HalfConnection, *, must_decide: bool, at_once: bool) -> None:
+    """Look at a direction whose startup is not fully known.
 
-    Called more than once: also when there are many octets, or little memory.
+    :param must_decide: decide as if nothing more came.
+    :param at_once: the decision cannot wait for the next segment.
     """
     cut_short = half.purse.cut_short
-    look(startup, half, must_decide=True)
-    is_short = half.purse.cut_short > cut_short and half.octets > 0
+    _look(startup, half, must_decide=must_decide, at_once=at_once)
+    is_short = must_decide and half.purse.cut_short > cut_short and half.octets > 0
     if is_short and is_unknown(half) and not half.unsearched:
         half.unsearched = True
         half.purse.unsearched += 1
 
 
-def look(
-    startup: StartupPhase, half: HalfConnection, *, must_decide: bool = False, crc: bool = False
+def _look(
+    startup: StartupPhase,
+    half: HalfConnection,
+    *,
+    must_decide: bool,
+    at_once: bool,
+    crc: bool = False,
 ) -> None:
     """Look at a direction whose startup is not fully known, and at its peer if that helps.
 
     CRCs count as off only if the peer shows no CRC.  A CRC is far better evidence than headers in
     a payload.
 
-    :param must_decide: decide as if nothing more came.
     :param crc: look for FPDUs with CRCs only.
     """
     peer, streaming = startup.halves[1 - half.direction], streaming_of(half)
@@ -89,11 +95,15 @@ def look(
     if startup.may_be(Dialect.OSC):
         # Only its startup frames show where its FPDUs begin.
         return
-    inferred = infer(islands, known, final=must_decide)
+    key = known, must_decide
+    inferred = half.purse.search(
+        key,
+        lambda: _search(startup, half, known, islands, final=must_decide),
+        at_once=at_once,
+    )
     if inferred is None:
-        return
-    has_crcs = inferred.crc and inferred.crc_is_known
-    if known.crc is None and not has_crcs and _shows_crcs(startup, peer):
+        if half.purse.waits(key) and streaming is not None:
+            streaming.look_soon()
         return
     if is_early and not lost.skip_startup(startup, half, inferred):
         return
@@ -107,13 +117,20 @@ def look(
         crc_is_known=inferred.crc_is_known,
         dialect=Dialect.SOFTUIWARP if startup.may_be(Dialect.SOFTUIWARP) else None,
     )
-    look(startup, peer, must_decide=must_decide)
+    _look(startup, peer, must_decide=must_decide, at_once=at_once)
 
 
-def _shows_crcs(startup: StartupPhase, half: HalfConnection) -> bool:
-    """Return whether an unknown direction holds an FPDU with a good CRC."""
-    known = _known_of(startup, half)
-    return is_unknown(half) and shows_crcs(_islands(half, known), known)
+def _search(
+    startup: StartupPhase, half: HalfConnection, known: Known, islands: list[Island], *, final: bool
+) -> Search[Inferred | None]:
+    """Return what a direction carries; None if it is not proven, or if its peer has CRCs."""
+    inferred = yield from infer(islands, known, final=final)
+    if inferred is None or known.crc is not None or (inferred.crc and inferred.crc_is_known):
+        return inferred
+    peer = startup.halves[1 - half.direction]
+    known = _known_of(startup, peer)
+    has_crcs = is_unknown(peer) and (yield from shows_crcs(_islands(peer, known), known))
+    return None if has_crcs else inferred
 
 
 def _islands(half: HalfConnection, known: Known) -> list[Island]:
