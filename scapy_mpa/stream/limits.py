@@ -7,6 +7,8 @@ as ended.
 
 from typing import Final, NamedTuple
 
+from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
+
 LATE_SEGMENTS: Final = 64
 """A segment may be captured so many segments late: after segments that were sent later, or after
 its acknowledgement.  Then it is not waited for any more."""
@@ -16,9 +18,8 @@ STREAMING_OCTETS: Final = 1 << 18
 They are enough for a few of the longest FPDUs.  All other TCP traffic pays for the search of these
 octets."""
 
-FRAMING_WINDOW: Final = 66_560
-"""No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Unexplained octets are of
-no use after so many further octets."""
+FRAMING_WINDOW: Final = fpdu_length(LARGEST_ULPDU_LENGTH, 0)
+"""No FPDU is longer.  Unexplained octets are of no use after so many further octets."""
 
 LONGEST_WAIT: Final = STREAMING_OCTETS
 """The search must find where FPDUs go on within so many octets, and decides after them."""

@@ -14,9 +14,11 @@ The unit of all costs is an octet of a CRC.  A step costs the octets that it rea
 functions that it makes.
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable
-from math import inf
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 CALL: Final = 50
@@ -38,10 +40,9 @@ _BY_SEGMENT: Final = 1 << 13
 _BY_OCTET: Final = 128
 _BY_KNOWN_OCTET: Final = 40
 _AT_MOST: Final = 1 << 26
-# The most that one search may cost, and the most of the purse that it gets: this part.
+# The most that one search may cost.
 _BY_SEARCH: Final = 1 << 22
-_SHARE: Final = 2
-# When this part of an allowance is left, no further places are looked for.  Weighing uses the rest.
+# This part of an allowance is kept for what matters most in the end.
 _KEPT: Final = 8
 # If less is left, directions that can wait do so.
 _LEAST: Final = 1 << 14
@@ -53,55 +54,57 @@ Search: TypeAlias = Generator[None, None, _Result]
 """A search.  It yields when it must wait for the next segment."""
 
 
+@dataclass(slots=True, eq=False)
 class Allowance:
-    """What one search may still spend.
+    """What one search may still spend."""
 
-    :param lent: what the search may spend.
-    :param is_short: whether the search wants more.
-    """
-
-    __slots__ = ("_lent", "_paid", "is_short", "left", "slice")
-
-    def __init__(self, lent: int, *, is_short: bool) -> None:
-        self._lent = lent
-        self._paid = 0
-        self.is_short = is_short
-        self.left = lent
-        self.slice: float = 0
-        """What is left of the slice of work that the segment pays for."""
+    _purse: Purse
+    left: int
+    """What is left of it."""
+    kept: int
+    """When so little is left, no further places are looked for.  Weighing uses the rest."""
+    is_short: bool
+    """Whether the search wants more than the purse can lend."""
+    _at_once: bool
+    """Whether the search cannot wait for the next segment."""
 
     def spend(self, octets: int = 0, *, calls: int = 0) -> bool:
         """Spend the cost of reading octets and calling functions; return whether anything is left.
 
         :param calls: how many functions are called, roughly.
         """
-        self.left -= octets + CALL * calls
-        self.slice -= octets // _FASTER + CALL * calls
+        cost = octets + CALL * calls
+        self.left -= cost
+        purse = self._purse
+        purse.left -= cost
+        purse.slice -= octets // _FASTER + CALL * calls
         return self.left > 0
 
     def may_look(self) -> bool:
         """Return whether further places may be looked at."""
-        return self.left > self._lent // _KEPT
+        return self.left > self.kept
 
     def must_wait(self) -> bool:
         """Return whether the search must wait for the next segment."""
-        return self.slice <= 0
+        purse = self._purse
+        return not self._at_once and (purse.slice <= 0 or purse.left <= 0)
 
-    def pay(self) -> int:
-        """Return what was spent since the last call."""
-        spent = self._lent - self.left
-        unpaid, self._paid = spent - self._paid, spent
-        return unpaid
+    def wait(self) -> Search[None]:
+        """Wait for the next segment, as often as necessary."""
+        while self.must_wait():
+            yield
 
 
 class Purse:
     """The purse of all connections of a capture."""
 
-    __slots__ = ("_at_once", "_left", "_slice", "_waiting", "cut_short", "unsearched")
+    __slots__ = ("_at_once", "_waiting", "cut_short", "left", "slice", "unsearched")
 
     def __init__(self) -> None:
-        self._left = _AT_FIRST
-        self._slice: float = _SLICE
+        self.left = _AT_FIRST
+        """What searches may still spend."""
+        self.slice = _SLICE
+        """What is left of the slice of work that the segment pays for."""
         self._at_once = False
         self._waiting: OrderedDict[Hashable, Search[Any]] = OrderedDict()
         self.cut_short = 0
@@ -112,40 +115,22 @@ class Purse:
     @property
     def is_empty(self) -> bool:
         """Whether a search should wait for more octets."""
-        return self._left < _LEAST
+        return self.left < _LEAST
 
     def fill(self, octets: int) -> None:
         """Add the share of a segment with new octets."""
-        self._slice = max(_SLICE, octets * CALL)
+        self.slice = max(_SLICE, octets * CALL)
         if octets:
-            self._left = min(self._left + _BY_SEGMENT + _BY_OCTET * octets, _AT_MOST)
+            self.left = min(self.left + _BY_SEGMENT + _BY_OCTET * octets, _AT_MOST)
 
     def fill_more(self, octets: int) -> None:
         """Add the share of octets of a direction that is known to carry FPDUs."""
-        self._left = min(self._left + _BY_KNOWN_OCTET * octets, _AT_MOST)
+        self.left = min(self.left + _BY_KNOWN_OCTET * octets, _AT_MOST)
 
     def lend(self) -> Allowance:
-        """Return the allowance of a search."""
-        lent = max(0, min(_BY_SEARCH, self._left // _SHARE))
-        allowance = Allowance(lent, is_short=lent < _BY_SEARCH)
-        self._go_on(allowance)
-        return allowance
-
-    def _go_on(self, allowance: Allowance) -> None:
-        allowance.slice = inf if self._at_once else min(self._slice, self._left)
-
-    def settle(self, allowance: Allowance) -> None:
-        """Pay what a search has spent so far."""
-        self._left -= allowance.pay()
-        if not self._at_once:
-            self._slice = allowance.slice
-
-    def wait(self, allowance: Allowance) -> Search[None]:
-        """Wait for the next segment as often as necessary."""
-        while allowance.must_wait():
-            self.settle(allowance)
-            yield
-            self._go_on(allowance)
+        """Return the allowance of a search: at most half of the purse."""
+        lent = max(0, min(_BY_SEARCH, self.left // 2))
+        return Allowance(self, lent, lent // _KEPT, lent < _BY_SEARCH, self._at_once)
 
     def search(
         self, key: Hashable, begin: Callable[[], Search[_Result]], *, at_once: bool

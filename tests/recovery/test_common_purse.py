@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from scapy_mpa.stream.purse import CALL, Purse
 from tests.cli.command import parsed, run
+from tests.recovery.reading import judge, plain
 from tests.stream import startup
 from tests.truth import messages, mpastream, pcapfile
+from tests.truth.cases import case
 from tests.truth.hostile import HOSTILE, MSS
 from tests.truth.impair import ACK, PSH, SYN, Segment
 
@@ -101,6 +104,22 @@ def test_true_connections_among_hostile_ones(
     )
     assert len(found) == wanted
     assert ("not searched to their end" in result.stderr) == is_unsearched
+
+
+@pytest.mark.examples
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_searches_that_wait_find_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is lost or wrong, even if each segment pays for a few calls of a search alone."""
+    fill = Purse.fill
+
+    def fill_little(purse: Purse, octets: int) -> None:
+        fill(purse, octets)
+        purse.slice = 10 * CALL
+
+    monkeypatch.setattr(Purse, "fill", fill_little)
+    made = case(seed)
+    outcome = judge(made, plain(made.pcap()), with_payload=True)
+    assert outcome.is_right, outcome
 
 
 def test_connections_within_startup_are_not_searched(tmp_path: Path) -> None:

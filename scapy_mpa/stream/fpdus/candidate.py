@@ -6,6 +6,7 @@ RDMAP headers must make sense (RFC 5044 6).
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.events import CrcVerdict
@@ -126,32 +127,21 @@ class Candidate(NamedTuple):
         return Fault(ErrorCode.MARKER_MISMATCH, text)
 
 
+@dataclass(slots=True, eq=False)
 class FPDUReader:
-    """Reads FPDUs of one direction at any position.
+    """Reads FPDUs of one direction at any position."""
 
-    :param origin: position from which Markers are counted.
-    :param markers: whether the direction has Markers.
-    :param crc: whether CRCs are checked.
-    :param layout_of: gives the layout of an FPDU by its ULPDU_Length and phase.
-    :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
-    """
-
-    __slots__ = ("any_stag", "crc", "layout_of", "markers", "origin")
-
-    def __init__(
-        self,
-        origin: int,
-        *,
-        markers: bool,
-        crc: bool,
-        layout_of: Callable[[int, int | None], Layout] = fpdu_layout,
-        any_stag: bool = False,
-    ) -> None:
-        self.origin = origin
-        self.markers = markers
-        self.crc = crc
-        self.layout_of = layout_of
-        self.any_stag = any_stag
+    origin: int
+    """Position from which Markers are counted."""
+    _: KW_ONLY
+    markers: bool
+    """Whether the direction has Markers."""
+    crc: bool
+    """Whether CRCs are checked."""
+    layout_of: Callable[[int, int | None], Layout] = fpdu_layout
+    """Gives the layout of an FPDU by its ULPDU_Length and phase."""
+    any_stag: bool = False
+    """As of :func:`~scapy_mpa.wire.rdmap.plausible`."""
 
     def verifies(self, island: Island, start: int) -> bool | None:
         """Return whether a verified FPDU begins at ``start``; None if more octets are needed."""

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
 """The ULPDU_Length, if the first octets of a Key are read as an FPDU."""
-# A search is repeated when the octets have grown by a half, or when the last FPDU of the path ends.
-_GROWTH: Final = 2
 
 
 class Follower:
@@ -234,10 +232,11 @@ class Follower:
             island.has_hole = island.has_hole or run.is_empty
             self._sink.release(island, kept, run.broken_at)
             run.search = None
-        wait = max(WORD, (limit - begin) // _GROWTH)
+        # Another search is worth its cost when the octets have grown by a half.
+        wait = max(WORD, (limit - begin) // 2)
         end = path.steps[-1].edge.end if path.steps else None
         if end is not None and end >= limit:
-            # The end of the last FPDU, or of the next, may settle the search.
+            # The end of the last FPDU, or of the next, may settle it before.
             wait = min(wait, end - limit or SHORTEST)
         island.need = run.ensure_search().at = limit + wait
         return False
@@ -246,8 +245,7 @@ class Follower:
         self, island: Island, run: Run, begin: int, limit: int, *, final: bool
     ) -> Search[tuple[Path, int]]:
         """Search for the cheapest path from ``begin`` to a limit; return it with the limit."""
-        purse = self._sink.purse
-        allowance = purse.lend()
+        allowance = self._sink.purse.lend()
         region = Region(self.reader, allowance, island, begin, limit, run.ensure_search())
         ends_at_known_fpdu = limit < island.end
         entries = [(begin, 0.0)] if run.is_certain else []
@@ -264,8 +262,7 @@ class Follower:
         )
         search = PathSearch(region, entries, is_certain=run.is_certain, beyond=beyond)
         while not search.is_finished():
-            yield from purse.wait(allowance)
-        purse.settle(allowance)
+            yield from allowance.wait()
         return search.path, limit
 
     def _report_step(

@@ -16,7 +16,8 @@ An osc direction with CRCs and without Markers has the layout of RFC 5044, and i
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from scapy_mpa.stream.events import (
     FPDURecovered,
@@ -32,36 +33,24 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import Layout, fpdu_layout
 
 
+@dataclass(slots=True, eq=False)
 class InOrder:
-    """Finds the FPDUs of one direction.
+    """Finds the FPDUs of one direction."""
 
-    :param sink: receives what is found.
-    :param origin: position of offset 0 of the Full Operation Phase.
-    :param dialect: osc or SoftUiWARP.
-    :param markers: whether the direction has Markers.
-    :param crc: whether CRCs are on.
-    :param from_start: whether the phase begins at ``origin``; if not, an FPDU begins there.
-    """
-
-    __slots__ = ("_sink", "crc", "dialect", "from_start", "markers", "origin")
-    crc_is_known: Final = True
-
-    def __init__(
-        self,
-        sink: Sink,
-        origin: int,
-        dialect: Dialect,
-        *,
-        markers: bool,
-        crc: bool,
-        from_start: bool = True,
-    ) -> None:
-        self._sink = sink
-        self.origin = origin
-        self.dialect = dialect
-        self.markers = markers
-        self.crc = crc
-        self.from_start = from_start
+    _sink: Sink
+    """Receives what is found."""
+    origin: int
+    """Position of offset 0 of the Full Operation Phase."""
+    dialect: Dialect
+    """osc or SoftUiWARP."""
+    _: KW_ONLY
+    markers: bool
+    """Whether the direction has Markers."""
+    crc: bool
+    """Whether CRCs are on."""
+    from_start: bool = True
+    """Whether the phase begins at ``origin``; if not, an FPDU begins there."""
+    crc_is_known: ClassVar = True
 
     @property
     def recovered(self) -> type[FPDURecovered]:

@@ -32,6 +32,7 @@ from scapy_mpa.wire.crc import CRC_LENGTH, crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
+    LARGEST_ULPDU_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
     WORD,
@@ -53,9 +54,6 @@ a part of the FPDU.  ``short``: the FPDU goes on after the region."""
 
 # Octets from the control octets of a Terminate to the ULPDU_Length that it quotes.
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
-# The ULPDU_Lengths that an FPDU with a known end may have: as it is, and with each pad.
-_LENGTHS: Final = 1 + WORD
-_LONGEST: Final = 0xFFFF
 
 
 class Edge(NamedTuple):
@@ -216,20 +214,22 @@ class Region:
         start = edge.start
         phase, header = self.reader.begin_at(start)
         length = end - start
-        is_possible = fpdu_length(0, phase) <= length <= fpdu_length(_LONGEST, phase)
+        is_possible = fpdu_length(0, phase) <= length <= fpdu_length(LARGEST_ULPDU_LENGTH, phase)
         if not (is_possible and self.stretch.is_captured(start, end)):
-            return False
-        # Hardly any search needs many such ends, so many calls count.
-        if not self.allowance.spend(_LENGTHS * length, calls=100):
             return False
         markers = 0
         if phase is not None:
             markers = (phase + length - 1) // MARKER_INTERVAL - (phase - 1) // MARKER_INTERVAL
         longest = length - MARKER_LENGTH * markers - HEADER_LENGTH - CRC_LENGTH
-        lengths = range(max(0, longest - WORD + 1), min(longest, _LONGEST) + 1)
+        # The length as it is, and that with each pad.
+        least = max(0, longest - WORD + 1)
+        lengths = [edge.ulpdu_length, *range(least, min(longest, LARGEST_ULPDU_LENGTH) + 1)]
+        # Hardly any search needs many such ends, so many calls count.
+        if not self.allowance.spend(len(lengths) * length, calls=100):
+            return False
         octets = bytearray(self.stretch.read(start, end))
         field = slice(header - start, header - start + HEADER_LENGTH)
-        for ulpdu_length in (edge.ulpdu_length, *lengths):
+        for ulpdu_length in lengths:
             octets[field] = ulpdu_length.to_bytes(HEADER_LENGTH, "big")
             if crc_is_good(octets):
                 return True

@@ -28,9 +28,6 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
-# The share that is kept for the less likely alignments.  An STag may look like the header of a long
-# FPDU, and all FPDUs of a message hold it.
-_SHARE_OF_OTHERS: Final = 16
 # The words after a ULPDU_Length, if they are Markers that point to it.  The second Marker counts,
 # too, since the first may be forged.
 _POINTERS: Final = b"".join(
@@ -92,7 +89,7 @@ class Candidates:
 
     def wait(self) -> Search[None]:
         """Wait for the next segment, if the search must."""
-        return self.known.purse.wait(self.allowance)
+        return self.allowance.wait()
 
     @property
     def is_all(self) -> bool:
@@ -114,14 +111,15 @@ class Candidates:
         Yield None if the search must wait.
 
         First those at the beginnings of segments, then those of the likeliest alignment, then those
-        of the other alignments, in the order of the octets.
+        of the other alignments, in the order of the octets.  A part of the allowance is kept for
+        these: an STag may look like the header of a long FPDU, and all FPDUs of a message hold it.
         """
         begin, end = self.stretch.begin, self.stretch.end
         counts = [0] * WORD
         for chunk in self.island.chunks(begin, end):
             counts[(chunk.position - begin) % WORD] += 1
         likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
-        kept = self.allowance.left // _SHARE_OF_OTHERS
+        kept = self.allowance.kept
         yield from self._sensible(self.boundaries, kept)
         yield from self._sensible(self._words([likeliest]), kept)
         yield from self._sensible(self._words(others), 0)
@@ -216,8 +214,6 @@ def candidates(islands: Sequence[Island], known: Known) -> Iterator[Candidates]:
         try:
             yield search
         finally:
-            allowance = search.allowance
-            purse.settle(allowance)
-            purse.cut_short += allowance.is_short and not search.is_all
+            purse.cut_short += search.allowance.is_short and not search.is_all
         if not counted:
             break
