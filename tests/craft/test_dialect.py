@@ -16,11 +16,6 @@ from scapy_mpa.wire.errors import LocalProtocolError
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 
 
-def flags_of(conversation: Conversation) -> list[str | None]:
-    """The control flags of the startup frames."""
-    return [item.control_flags for item in conversation.script if isinstance(item, StartupItem)]
-
-
 def test_revision_is_that_of_the_dialect() -> None:
     """The revision is the dialect's unless it is given. The default dialect is RFC 5044."""
     for dialect, revision in {
@@ -66,13 +61,6 @@ def test_rtr_frame_of_its_dialect(asked: Any, s_bits: list[bool]) -> None:
     assert len(frames) == 2 + all(s_bits)
     made = parse_scenario(f"dialect {RTR_2007}\nresponder send 5\nclose\n", "it")
     assert [item.kind for item in made.script if isinstance(item, StartupItem)][2:] == ["rtr"]
-
-
-def test_flags_of_the_draft_are_abilities() -> None:
-    """The draft, 8: a flag is set unless the Initiator lacks the ability. It is no request."""
-    conversation = Conversation(dialect=DRAFT)
-    conversation.startup()
-    assert flags_of(conversation) == ["ABC"] * 2
 
 
 def test_private_data_of_a_layer() -> None:

@@ -203,15 +203,6 @@ def test_reordering_in_the_network_stays_within_a_turn() -> None:
     assert turns(impair(segments, Reordering(0.5, by_capture=True), seed=2)) != turns(segments)
 
 
-def test_duplication() -> None:
-    """Copies are equal, and close to the first."""
-    segments = bulk().segments()
-    impaired = impair(segments, Duplication(1.0, distance=0))
-    assert [replace(each, time_ns=0) for each in impaired] == [
-        replace(each, time_ns=0) for each in segments for _ in range(2)
-    ]
-
-
 @pytest.mark.parametrize("differing", [False, True])
 def test_overlap(differing: bool) -> None:
     """A segment begins with octets of the one before it: all the same, or all different."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scapy_mpa.craft import Conversation, FPDUItem
 from scapy_mpa.craft.assemble import assemble
 from scapy_mpa.wire.fpdu import build_fpdu
-from tests.craft.reading import plain, printed
+from tests.craft.reading import plain
 
 PHASES = st.one_of(st.none(), st.integers(0, 127).map(lambda word: 4 * word))
 
@@ -62,28 +62,20 @@ of errors."""
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_fpdu(what: str) -> None:
-    """The octets of other items stay. The truth leaves out an override. The dissector finds it."""
+    """The truth leaves out an override. The dissector finds it."""
     change, wanted = WRONG[what]
     valid = hello(markers="Marker" in what)
     items = list(valid.script)
     items[SECOND] = item = change(fpdu_of(valid))
     wrong = valid.with_script(items)
-    pairs = zip(wrong.layout(), valid.layout(), strict=True)
-    assert [one.number for one, other in pairs if one.octets != other.octets] == [SECOND]
     truth = wrong.truth(payload=True)
     kept = sum(each["type"] == "fpdu" for each in truth)
     assert kept == (3 if item.overrides is None else 2)
     found = plain(wrong.frames())
     for each in truth:
         assert any(each.items() <= record.items() for record in found), each
-    brief = [
-        {key: each[key] for key in each if key != "payload"}
-        for each in found
-        if each["type"] != "message"
-    ]
-    assert printed(wrong.frames()) == brief
     shown = [
-        each.get("crc", each.get("code")) for each in brief if each["type"] in ("fpdu", "error")
+        each.get("crc", each.get("code")) for each in found if each["type"] in ("fpdu", "error")
     ]
     assert " ".join(map(str, shown)) == wanted
 

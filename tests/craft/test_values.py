@@ -229,8 +229,6 @@ def side() -> Side:
         ),
         (lambda: ChunkItem(0, 16, b"x", fragments=0), "fragments 0 is not in 1 to 65535"),
         (lambda: conversation_of(5), "there is no preset 5; `scapy-mpa craft --list` shows"),
-        (lambda: conversation_of("sned"), "no preset 'sned'; did you mean send"),
-        (lambda: conversation_of("xyzzy"), "no preset 'xyzzy'; `scapy-mpa craft --list` "),
         (lambda: Conversation().startup(rtr="x"), "rtr 'x' is none of send, write, rea"),
         (lambda: SctpConversation(rtr_frame=True), "DDP over SCTP has no Rtr Frames"),
         (lambda: SctpConversation(mss=100), "128 or more"),
@@ -242,9 +240,7 @@ def side() -> Side:
         (lambda: side().set_msn(0, 1 << 32), "MSN 4294967296 is not in 0 to 4294967295"),
         (lambda: side().atomic_response(1), "the responder has no Atomic Request outstanding"),
         (lambda: Endpoint("fe80::1%eth0", 1), "'fe80::1%eth0' has a zone, which packets"),
-        (lambda: Endpoint("nowhere", 1), "'nowhere' is no IPv4 or IPv6 address"),
         (lambda: Endpoint("::", 65536), "port 65536 is not in 0 to 65535"),
-        (lambda: Endpoint("::", 1, mac="02:00"), "'02:00' is no Ethernet address such as 02:00:00"),
         (lambda: Endpoint("::", 1, mac=bytes(6)), "is no Ethernet address"),
         (lambda: Endpoint("::", 1, isn=-1), "initial sequence number -1 is not in 0 to 4294967295"),
         *(
@@ -253,9 +249,7 @@ def side() -> Side:
         ),
         (lambda: known.Loss(0.1, distance=2), "a distance 2 is not in 3 to"),
         (lambda: known.Overlap(0.1, reach=0), "an overlap 0 is not in 1 to"),
-        (lambda: known.Resegmentation(0), "segments are tiny, super, or of 1 to .*, not 0"),
         (lambda: known.Resegmentation("x"), "segments are tiny, super, or .*, not 'x'"),
-        (lambda: known.SnapLength(53), "a snap length of 53 octets is below the 54 of the headers"),
         (lambda: known.LateStart(-1), "a number of segments -1 is not in 0 to"),
     ],
 )
