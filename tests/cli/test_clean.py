@@ -13,11 +13,8 @@ from scapy_mpa.capture.write import write_frames
 from scapy_mpa.cli import cleaning
 from scapy_mpa.craft import Conversation
 from tests.clean.cleaning import clean, frames_of
-from tests.cli.command import PCAPS, PROBE, run
+from tests.cli.command import PROBE, run
 from tests.cli.test_whole_files import unchanged
-
-NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
-
 
 SECONDS = "32 bits for seconds since 1970, and this frame has"
 

@@ -9,14 +9,11 @@ from typing import Any
 
 import pytest
 
-from scapy_mpa.cli.dissect import dissect
 from scapy_mpa.cli.summary import summary
-from scapy_mpa.stream.limits import Limits
 from tests.cli.command import FIVE_CONNECTIONS, parsed, run
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
-COMMANDS = [dissect, summary]
 RAISED_BY = "it can be raised by --limit-half, --limit-total or --limit-connections"
 
 
@@ -25,12 +22,6 @@ def values(command: Any, *arguments: str) -> list[Any]:
     context = command.make_context("test", [*arguments, "file"])
     names = ("half", "total", "connections", "idle")
     return [context.params[f"limit_{name}"] for name in names]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_defaults(command: Any) -> None:
-    """The defaults are those of the stream core."""
-    assert Limits(*values(command)) == Limits()
 
 
 def test_sizes() -> None:

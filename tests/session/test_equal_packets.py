@@ -17,7 +17,6 @@ from scapy.fields import ByteField
 from scapy.layers.inet import IP, TCP
 from scapy.packet import Packet, Raw, bind_layers, split_layers
 from scapy.sendrecv import sniff
-from scapy.sessions import IPSession
 from scapy.utils import PcapNgReader, PcapReader, rdpcap
 
 from scapy_mpa.capture.frame import Frame
@@ -158,12 +157,6 @@ def test_files(order: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
 # -- frames that Scapy must dissect ----------------------------------------------------------------
 
 
-def check_rping(**options: Any) -> None:
-    """A session with these options yields the packets that Scapy reads."""
-    found = sniff(offline=str(RPING), session=MPASession(**options), quiet=True)
-    assert_equal_packets(found, from_pcap(RPING))
-
-
 @pytest.mark.parametrize("module", [lower, upper])
 def test_layers_without_a_form(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """All frames are dissected if layers have no form."""
@@ -175,12 +168,8 @@ def test_layers_without_a_form(module: Any, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         module, "Form", lambda each, without=(): no_form() if each.payload else original(each)
     )
-    check_rping()
-
-
-def test_another_session_sees_each_packet_first() -> None:
-    """All frames are dissected if another session sees each packet first."""
-    check_rping(supersession=IPSession)
+    found = sniff(offline=str(RPING), session=MPASession(), quiet=True)
+    assert_equal_packets(found, from_pcap(RPING))
 
 
 # -- lower layers ----------------------------------------------------------------------------------

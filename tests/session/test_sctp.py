@@ -11,7 +11,7 @@ from scapy.sendrecv import sniff
 
 from scapy_mpa.session import MPASession, rdmpa
 from tests.captures import PCAPS
-from tests.dialects.sctp_feed import OPENING, Talk, closing, frames_of
+from tests.dialects.sctp_feed import Talk, frames_of
 from tests.truth import pcapfile
 from tests.truth.walker import read_pcap
 
@@ -41,21 +41,3 @@ def test_other_sctp_passes(tmp_path: Path) -> None:
     assert len(rdmpa(path)) == 0
     (packet,) = rdmpa(path, others=True)
     assert packet[SCTPChunkData].proto_id == 46
-
-
-def test_gaps_and_errors(tmp_path: Path) -> None:
-    """Gaps and errors are reported."""
-    talk = Talk()
-    talk.begin_session()
-    talk.send(0, b"lost")
-    talk.send(0, b"there")
-    talk.control(0, 99)
-    talk.end_session()
-    units = [unit for unit in talk.units if unit.ddp_ssn != 1 or unit.side]
-    path = tmp_path / "sctp.pcap"
-    path.write_bytes(pcapfile.pcap([*OPENING, *frames_of(units), *closing(talk)]))
-    found = rdmpa(str(path))
-    (gap,) = found.gaps()
-    assert (gap["seq"], gap["ddp_ssn"], gap["length"]) == (None, 1, 1)
-    texts = [str(each["text"]) for each in found.errors()]
-    assert texts and "RFC 5043 5.2.3" in texts[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import pathlib
-import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -34,8 +33,6 @@ from tests.capture import build
 from tests.captures import CRAFTED, OVER_SCTP, PCAPS, REAL, capture_name
 from tests.cli.command import records
 from tests.session.plain import Interface, layers
-from tests.stream.feed import halves
-from tests.truth import impair, pcapfile
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 
@@ -152,31 +149,6 @@ def test_an_interface_that_goes_down(error: Exception) -> None:
     assert sum(FPDU in each for each in found) == 19
     assert sum(isinstance(each, GapFound) for each in events) == 1
     assert isinstance(events[-1], ConnectionEnded)
-
-
-@pytest.mark.parametrize("begins_late", [False, True])
-def test_fpdus_that_are_found_late(tmp_path: pathlib.Path, begins_late: bool) -> None:
-    """FPDUs after holes, or of a connection joined late, have the layers of their sender.
-
-    They may be found only at the end of the capture, after acknowledgements without octets and
-    frames of the other direction.
-    """
-    path = tmp_path / "late.pcap"
-    found = 0
-    for seed in range(6):
-        rng = random.Random(seed)
-        pair = halves(rng, markers=(False, False), crc=True, count=8)
-        sendings = [impair.cut_mss(half.octets, 700) for half in pair]
-        if not begins_late:
-            sendings = [impair.miss(each, rng, 0.2) for each in sendings]
-        segments = impair.conversation(pair, (sendings[0], sendings[1]), rng)
-        pcapfile.write(path, segments[8:] if begins_late else segments)
-        ways = rdmpa(path), sniff(offline=str(path), session=MPASession(others=False), quiet=True)
-        for packet in (each for packets in ways for each in packets if FPDU in each):
-            found += 1
-            assert packet[FPDU].provenance.src == f"{packet[IP].src}:{packet[TCP].sport}"
-        assert [bytes(each) for each in ways[0]] == [bytes(each) for each in ways[1]]
-    assert found > 80
 
 
 def test_one_connection() -> None:
