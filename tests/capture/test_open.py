@@ -14,6 +14,7 @@ import struct
 import sys
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -207,16 +208,6 @@ def test_reading_fails() -> None:
     assert str(capture.problem) == f"capture: at octet 60, after frame 1: {message}"
 
 
-class FileGiving:
-    """A file whose reads give something other than octets."""
-
-    def __init__(self, what: object) -> None:
-        self.what = what
-
-    def read(self, size: int = -1) -> object:
-        return self.what
-
-
 def test_unreadable_files(tmp_path: Path) -> None:
     """Closed files, files open for writing, and files that have no octets yet."""
     closed = io.BytesIO(FILE)
@@ -225,7 +216,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
         for file in (closed, writing, raw):
             with pytest.raises(CaptureError, match="closed, or not open for reading"):
                 open_capture(file)
-    waiting: Any = FileGiving(None)
+    waiting: Any = SimpleNamespace(read=lambda size=-1: None)
     with pytest.raises(CaptureError, match="open it in blocking mode"):
         open_capture(waiting)
 

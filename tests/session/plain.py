@@ -19,15 +19,7 @@ from scapy.utils import EDecimal, checksum
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.dialects import other_framings
-from scapy_mpa.layers import (
-    FPDU,
-    IFTAdaptionIndication,
-    IFTFrame,
-    MPAMarker,
-    MPAReply,
-    MPARequest,
-    MPARtr,
-)
+from scapy_mpa.layers import FPDU, MPA, IFTAdaptionIndication, IFTFrame, MPAMarker
 from scapy_mpa.session import Provenance
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
@@ -38,7 +30,6 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import Segment
-from scapy_mpa.wire.startup import StartupKind
 
 
 class Interface(SuperSocket):
@@ -165,13 +156,6 @@ def frame_of(number: int, packet: Packet) -> Frame:
     )
 
 
-LAYERS = {
-    StartupKind.REQUEST: MPARequest,
-    StartupKind.REPLY: MPAReply,
-    StartupKind.RTR: MPARtr,
-}
-
-
 def as_sent(event: Any, packet: Packet, segment: Segment) -> Packet:
     """The layers below a recovered FPDU or startup frame, as if it had its own segment."""
     tcp = packet[TCP]
@@ -210,7 +194,7 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
             if isinstance(event, FPDURecovered):
                 layer = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
             elif isinstance(event, StartupSeen):
-                layer = LAYERS[event.startup.kind](event.octets)
+                layer = MPA(event.octets)
             elif isinstance(event, AdaptionIndicationSeen):
                 layer = IFTAdaptionIndication(event.octets)
             elif isinstance(event, IFTFrameRecovered):
