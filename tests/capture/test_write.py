@@ -59,16 +59,6 @@ def test_checksum(octets: bytes) -> None:
     assert 0 <= checksum(octets) < 0xFFFF
 
 
-def test_frame_by_hand() -> None:
-    """Every octet of a frame is where RFC 791 and RFC 9293 have it."""
-    octets = BUILDERS[(SOURCE4, TARGET4), 7].build(1, 2, 0x18, b"hi", identification=3)
-    assert octets[:18] == bytes.fromhex("060708090a0b 000102030405 8100 0007 0800")
-    assert octets[18:28] == bytes.fromhex("45 00 002a 0003 4000 40 06")
-    assert octets[30:38] == SOURCE4 + TARGET4
-    assert octets[38:54] == bytes.fromhex("9c40 0fa0 00000001 00000002 50 18 ffff")
-    assert octets[56:] == b"\0\0hi"
-
-
 BUILDER4, BUILDER6 = (BUILDERS[each, None] for each in ((SOURCE4, TARGET4), (SOURCE6, TARGET6)))
 UNFIT: list[Callable[[], object]] = [
     # A segment longer than a datagram, and too many options, or no whole words of them.

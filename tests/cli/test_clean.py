@@ -12,7 +12,7 @@ from scapy_mpa.capture import Capture, Frame, open_capture
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.cli import cleaning
 from scapy_mpa.craft import Conversation
-from tests.clean.cleaning import clean, frames_of
+from tests.clean.cleaning import frames_of
 from tests.cli.command import PROBE, run
 from tests.cli.test_whole_files import unchanged
 
@@ -29,21 +29,6 @@ def marked(tmp_path: Path) -> Path:
     path = tmp_path / "marked.pcap"
     conversation.write(path, conversation.segments()[5:])
     return path
-
-
-def test_file_to_file(marked: Path, tmp_path: Path) -> None:
-    """``clean`` writes a pcapng file with comments, and a report to standard error."""
-    target = tmp_path / "clean.pcapng"
-    result = run("clean", marked, "-o", target)
-    assert (result.exit_code, result.stdout) == (0, "")
-    frames = frames_of(marked)
-    assert target.read_bytes().startswith(b"\n\r\r\n")
-    assert b"scapy-mpa clean: supplied, no MPA Request was captured" in target.read_bytes()
-    assert frames_of(target) == clean(frames).frames
-    report = result.stderr.splitlines()
-    assert all(line.startswith(f"scapy-mpa: {marked}: ") for line in report)
-    assert "1 connection with MPA: " in report[0]
-    assert any("supplied: 2 startup frames, 1 TCP handshake" in line for line in report)
 
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)])

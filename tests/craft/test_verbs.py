@@ -81,32 +81,6 @@ def test_masks_of_atomics() -> None:
             left.atomic_request(AtomicOperation.FETCH_ADD, **operand)
 
 
-def test_msns_are_counted_by_queue_and_side() -> None:
-    """MSN begins at 1 on each queue of each side (RFC 5041 4.3), and wraps."""
-    conversation = Conversation()
-    left, right = conversation.initiator, conversation.responder
-    left.send()
-    left.read(b"a")
-    left.immediate(b"12345678")
-    right.send()
-    left.atomic()
-    left.set_msn(0, 0xFFFFFFFF)
-    left.send()
-    left.send()
-    found = [(each.side, each.header.qn, each.header.msn) for each in fpdus(conversation)]
-    assert found == [
-        (0, 0, 1),
-        (0, 1, 1),
-        (1, None, None),
-        (0, 0, 2),
-        (1, 0, 1),
-        (0, 1, 2),
-        (1, 3, 1),
-        (0, 0, 0xFFFFFFFF),
-        (0, 0, 0),
-    ]
-
-
 def test_responses_are_paired() -> None:
     """A Response answers the oldest Request, or the given one, or none."""
     conversation = Conversation()
