@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.clean import Cleaner
-from scapy_mpa.craft import Conversation, Endpoint, Segment
+from scapy_mpa.craft import Conversation, Segment
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.stream.events import StartupSeen
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import reverse_flow
@@ -136,13 +137,9 @@ def test_a_dropped_reset_is_not_written_where_numbers_have_changed(at: int) -> N
 
 def test_an_rtr_frame_is_removed() -> None:
     """What follows it then follows the Request."""
-    conversation = Conversation(rtr_frame=True, markers=True, strict=False)
-    conversation.startup(rtr_private_data=b"ready")
-    for number in range(4):
-        conversation.initiator.send(bytes([number]) * 600)
-        conversation.responder.send(bytes([number]) * 600)
-    conversation.close()
-    frames = conversation.frames()
+    begin = 'rtr-frame both\nmarkers both\nstrict off\nstartup rtr-private-data "ready"\n'
+    sends = "initiator send 600\nresponder send 600\n" * 4
+    frames = parse_scenario(f"{begin}{sends}close").frames()
     cleaned = clean(frames)
     assert "1 Rtr Frame removed" in list(cleaned.report.lines())
     assert not any(b"MPA ID Rtr" in each.payload for each in segments(cleaned.frames))
@@ -191,12 +188,8 @@ def test_a_second_handshake() -> None:
 
     So these follow a handshake of their own, though the SYN was captured.
     """
-    conversation = Conversation(markers=True, ack_every=0)
-    conversation.responder.octets(b"hello")
-    conversation.startup()
-    for _ in range(3):
-        conversation.initiator.send(bytes(100))
-    frames = renumbered(conversation.frames())
+    begin = 'markers both\nack-every 0\nresponder octets "hello"\nstartup'
+    frames = renumbered(parse_scenario(f"{begin}\nrepeat 3 initiator send 100").frames())
     startup = [each.number for each in frames if b"MPA ID Re" in each.octets]
     cleaned = clean(renumbered(each for each in frames if each.number not in startup))
     assert len(startup) == cleaned.report.startup_frames == 2
@@ -222,10 +215,7 @@ def test_bits_of_supplied_startup_frames(crc: bool) -> None:
 
 def test_octets_captured_after_the_request_that_follows_them() -> None:
     """Octets in streaming mode are written before the startup frame that follows them."""
-    conversation = Conversation()
-    conversation.initiator.octets(b"hello")
-    conversation.startup()
-    conversation.initiator.send(b"x")
+    conversation = parse_scenario('initiator octets "hello"\nstartup\ninitiator send "x"')
     sent = conversation.segments()
     hello = next(at for at, each in enumerate(sent) if each.octets == b"hello")
     request = next(at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID Req"))
@@ -236,14 +226,12 @@ def test_octets_captured_after_the_request_that_follows_them() -> None:
     assert cleaned.report.left_out == 0
 
 
-@pytest.mark.parametrize("host", ["10.0.0.{}", "fd00::{}"])
+@pytest.mark.parametrize("host", ["10.0.0.{}:4000", "[fd00::{}]:4000"])
 def test_fpdus_larger_than_a_datagram(host: str) -> None:
     """Each is split into two segments of about the same size."""
-    ends = Endpoint(host.format(1), 40000), Endpoint(host.format(2), 4000)
-    conversation = Conversation(*ends, markers=True, mulpdu=65535, packing="stream")
-    conversation.initiator.send(bytes(65000))
-    conversation.initiator.send(bytes(65517))
-    frames = conversation.frames()
+    options = f"endpoints {host.format(1)} {host.format(2)}\nmarkers both\nmulpdu 65535\n"
+    sends = "packing stream\ninitiator send 65000\ninitiator send 65517"
+    frames = parse_scenario(options + sends).frames()
     cleaned = clean(frames)
     sizes = [each.length for each in segments(cleaned.frames) if each.length > 100]
     assert sizes == [65024, 32772, 32772]
@@ -268,9 +256,7 @@ def test_memory_is_bounded() -> None:
 
 def test_fpdus_that_are_found_after_their_frames_were_copied() -> None:
     """They are counted as FPDUs, and none of their octets as left out."""
-    conversation = Conversation(crc=False)
-    for _ in range(5):
-        conversation.initiator.send(bytes(200))
+    conversation = parse_scenario("crc neither\nrepeat 5 initiator send 200")
     frames = conversation.frames(conversation.segments()[5:])
     report = clean(frames, Limits(octets_in_total=1 << 11)).report
     assert (report.left, report.fpdus, report.left_out) == (4, 1, 0)

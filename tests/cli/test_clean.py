@@ -11,7 +11,7 @@ import pytest
 from scapy_mpa.capture import Capture, Frame, open_capture
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.cli import cleaning
-from scapy_mpa.craft import Conversation
+from scapy_mpa.craft.scenario import parse_scenario
 from tests.clean.cleaning import frames_of
 from tests.cli.command import PROBE, run
 from tests.cli.test_whole_files import unchanged
@@ -22,10 +22,8 @@ SECONDS = "32 bits for seconds since 1970, and this frame has"
 @pytest.fixture
 def marked(tmp_path: Path) -> Path:
     """A capture with Markers and without its startup frames."""
-    conversation = Conversation(markers=True)
-    for size in range(100, 2000, 100):
-        conversation.initiator.send(bytes(size))
-        conversation.responder.send(bytes(size))
+    sends = [f"initiator send {size}\nresponder send {size}\n" for size in range(100, 2000, 100)]
+    conversation = parse_scenario("markers both\n" + "".join(sends))
     path = tmp_path / "marked.pcap"
     conversation.write(path, conversation.segments()[5:])
     return path

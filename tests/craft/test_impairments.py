@@ -31,6 +31,7 @@ from scapy_mpa.craft import (
     StartupCut,
     impair,
 )
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.tcp import ACK, PSH, SYN
 from tests.craft.oracle import whole_fpdus
@@ -168,9 +169,7 @@ def test_lost_segments_are_sent_again(captured: bool) -> None:
 
 def test_timeout() -> None:
     """A loss that no other segment shows is repaired after a timeout, before the answer."""
-    conversation = Conversation(ack_every=0)
-    conversation.initiator.send(b"question")
-    conversation.responder.send(b"answer")
+    conversation = parse_scenario("ack-every 0\ninitiator send 8\nresponder send 6")
     segments = conversation.segments()
     asked = next(at for at, each in enumerate(segments) if each.seq == 1021)
 
@@ -236,8 +235,7 @@ def test_resegmentation(size: Any, least: int, most: int) -> None:
 
 def test_super_segments() -> None:
     """Segments are merged up to the size of a datagram, across acknowledgements."""
-    conversation = Conversation()
-    conversation.initiator.write(bytes(200_000))
+    conversation = parse_scenario("initiator write 200000")
     impaired = impair(conversation.segments(), Resegmentation("super"))
     sizes = [len(each.octets) for each in impaired if each.side == 0 and each.octets]
     assert sizes[:4] == [20, 65160, 65160, 65160]
@@ -252,10 +250,8 @@ def stream(segments: list[Segment], side: int) -> bytes:
 
 def test_late_start() -> None:
     """The first segments are not captured, or all up to the last with octets of a startup frame."""
-    conversation = Conversation()
-    conversation.initiator.octets(b"hello")
-    conversation.startup(b"x" * 300)
-    conversation.initiator.send(b"one")
+    steps = 'initiator octets "hello"\nstartup private-data 300\ninitiator send "one"'
+    conversation = parse_scenario(steps)
     segments = conversation.segments()
     assert impair(segments, LateStart(4)) == segments[4:]
     cut = impair(segments, Resegmentation(50), Duplication(1.0), StartupCut(conversation))

@@ -22,6 +22,7 @@ from scapy_mpa.craft import (
     SctpConversation,
     recorded,
 )
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.captures import PCAPS
 from tests.craft.reading import Record, file_of, plain
@@ -92,11 +93,9 @@ def test_a_real_connection_is_recorded(name: str) -> None:
 
 def test_a_recorded_conversation_may_break_rules() -> None:
     """A captured connection may break rules.  Items that are added to it may break rules, too."""
-    conversation = Conversation(strict=False)
-    conversation.startup(private_data=bytes(600))
-    conversation.initiator.terminate(0, 1, 0)
-    conversation.initiator.send(b"after the Terminate")
-    conversation.close()
+    conversation = parse_scenario(
+        "strict off\nstartup private-data 600\ninitiator terminate 0 1 0\ninitiator send 9\nclose"
+    )
     again = recorded(capture_of(conversation.frames()))
     assert contents(plain(again.frames())) == contents(plain(conversation.frames()))
     # Rule 4 of RFC 5044 7.1.2: nothing before the Responder has received an FPDU.
@@ -172,9 +171,7 @@ def test_memory_of_open_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_damage_of_a_capture_is_reported() -> None:
     """The readable part of a damaged capture is used. The damage is reported once it is reached."""
-    conversation = Conversation()
-    for _ in range(3):
-        conversation.initiator.send(b"hello")
+    conversation = parse_scenario("repeat 3 initiator send 5")
     octets = capture_of(conversation.frames()).getvalue()[:-30]
     with pytest.warns(RuntimeWarning, match=r"capture: at octet .*, after frame \d+: "):
         again = recorded(io.BytesIO(octets))

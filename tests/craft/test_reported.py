@@ -17,6 +17,7 @@ from scapy_mpa.craft import (
     impair,
 )
 from scapy_mpa.craft.mutations import find
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.tcp import SYN
 from tests.craft.reading import Record, known, plain, printed
@@ -100,27 +101,22 @@ def test_nothing_is_missing(data: st.DataObject, conversation: Conversation) -> 
             agrees(of(found, kind), of(truth, kind))
 
 
-def one_send() -> Conversation:
-    """A Send of one octet between SYN and FIN."""
-    conversation = Conversation()
-    conversation.initiator.send(b"x")
-    conversation.close()
-    return conversation
+ONE_SEND = parse_scenario('initiator send "x"\nclose')
+"""A Send of one octet between SYN and FIN."""
 
 
 def test_no_segments() -> None:
     """A capture without segments has no records."""
     assert Conversation(handshake=False).truth() == []
-    assert one_send().truth([]) == []
+    assert ONE_SEND.truth([]) == []
 
 
 def test_fpdus_do_not_wait_for_a_syn() -> None:
     """A SYN is captured after FPDUs: these are found."""
-    conversation = one_send()
-    syn, *before, request, reply, fpdu = conversation.segments()[:6]
+    syn, *before, request, reply, fpdu = ONE_SEND.segments()[:6]
     segments = [*before, reply, fpdu, request, syn]
-    truth = conversation.truth(segments)
-    agrees(of(plain(conversation.frames(segments)), "fpdu"), of(truth, "fpdu"))
+    truth = ONE_SEND.truth(segments)
+    agrees(of(plain(ONE_SEND.frames(segments)), "fpdu"), of(truth, "fpdu"))
 
 
 def test_messages_of_an_fpdu_without_a_whole_ddp_header() -> None:

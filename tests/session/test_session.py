@@ -23,6 +23,7 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import find
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU, RDMAPTerminate
 from scapy_mpa.records.record import record_of
 from scapy_mpa.session import MPASession, Provenance, rdmpa
@@ -91,9 +92,7 @@ def test_link_types_that_scapy_does_not_know(
     """
     field, wrap, lowest = LINK_TYPES[name]
     monkeypatch.setitem(conf.l2types.num2layer, 147, Ether)
-    conversation = Conversation()
-    for size in range(5):
-        conversation.initiator.send(bytes(size))
+    conversation = parse_scenario("".join(f"initiator send {size}\n" for size in range(5)))
     frames = [wrap(each.octets) for each in conversation.frames()]
     path = tmp_path / "made.pcap"
     path.write_bytes(
@@ -138,9 +137,7 @@ def test_packets_that_another_session_has_changed(tmp_path: pathlib.Path) -> Non
 @pytest.mark.parametrize("error", [EOFError(), OSError(100, "Network is down")], ids=repr)
 def test_an_interface_that_goes_down(error: Exception) -> None:
     """FPDUs that wait for missing octets are then reported."""
-    conversation = Conversation()
-    for _ in range(20):
-        conversation.initiator.send(bytes(1000))
+    conversation = parse_scenario("repeat 20 initiator send 1000")
     packets = [Ether(bytes(each)) for each in conversation.packets()]
     del packets[6]
     events: list[Event] = []

@@ -13,7 +13,7 @@ from scapy.plist import PacketList
 from scapy.sendrecv import sniff
 from scapy.utils import wrpcap
 
-from scapy_mpa.craft import Conversation
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import MPASession, rdmpa
 from tests.captures import CRAFTED, REAL, capture_name
@@ -83,9 +83,7 @@ TIMESTAMPS = b"\1\1\x08\x0a" + bytes(range(8))
 
 def ways_with(path: Path, first: bytes, later: bytes) -> list[PacketList]:
     """The packets of segments with these TCP options, found in two ways."""
-    conversation = Conversation()
-    for _ in range(3):
-        conversation.initiator.send(b"x")
+    conversation = parse_scenario("repeat 3 initiator send 1")
     segments = conversation.segments()
     half = len(segments) // 2
     options = [first] * half + [later] * (len(segments) - half)

@@ -115,12 +115,10 @@ def test_mutation_without_anything_to_change() -> None:
 def test_rdmap_version_0() -> None:
     """RFC 5040 has messages of version 0, RFC 7306 has none. Only those of RFC 5040 are changed
     to it."""
-    conversation = Conversation()
-    conversation.initiator.send(b"one")
-    for _ in range(8):
-        conversation.initiator.atomic()
-        conversation.responder.immediate(bytes(8))
-    conversation.close()
+    conversation = parse_scenario(
+        'initiator send "one"\nrepeat 8 initiator atomic fetch-add\n'
+        "repeat 8 responder immediate 8\nclose"
+    )
     (mutation,) = (each for each in mutations_of(conversation) if each.name == "rfc5040/4.1/rv-0")
     sends = [at for at, each in enumerate(conversation.script) if "Send" in repr(each)]
     for seed in range(10):
@@ -133,9 +131,7 @@ def test_segments_of_a_partly_captured_message() -> None:
 
     The last captured segment of an incomplete message stays.
     """
-    conversation = Conversation()
-    conversation.initiator.send(bytes(4000))
-    conversation.responder.send(b"x")
+    conversation = parse_scenario('initiator send 4000\nresponder send "x"')
     *_, one, two, three, other, close = conversation.with_script(
         [*conversation.script, CloseItem(0)]
     ).script
