@@ -127,9 +127,7 @@ def test_tables() -> None:
     """Ratios are theirs to ours. Less than all is never shown as all."""
     promise = Made("bulk", 1, 20_000_000, 10, 1, 100_000)
     small = Row(promise, Side(2.0, 20 << 20, 100_000), Side(5.0, 200 << 20, 99_999))
-    assert table([small]).splitlines() == [
-        "| profile | size | FPDUs there | found by us | found by tshark | our CPU s | tshark CPU s "
-        "| tshark / ours | our peak MiB | tshark peak MiB |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| bulk | 20 MB | 100000 | 100 % | 99.99 % (99999) | 2.00 | 5.00 | 2.5 | 20 | 200 |",
-    ]
+    *_, row = table([small]).splitlines()
+    assert (
+        row == "| bulk | 20 MB | 100000 | 100 % | 99.99 % (99999) | 2.00 | 5.00 | 2.5 | 20 | 200 |"
+    )

@@ -225,11 +225,7 @@ NOT_OPENED: dict[str, tuple[str, int | None, str]] = {
     # A name, the error of the system, and the message.
     "missing": ("x", None, "{}: there is no such file; check the name"),
     "directory": ("", None, "{}: it is a directory; name a capture file in it"),
-    "no permission": (
-        "x",
-        errno.EACCES,
-        "{}: there is no permission to read it; ask its owner, or",
-    ),
+    "no permission": ("x", errno.EACCES, "{}: there is no permission to read it; ask its owner"),
     "refused": ("x", errno.ELOOP, "{}: it cannot be opened (Too many"),
     "impossible name": ("a\0\nb", None, "a\\x00\\nb': it cannot be opened (embedded"),
     "a name that would break the line": ("a\nb", None, "a\\nb': there is no such file"),
