@@ -138,7 +138,6 @@ def test_other_major_version() -> None:
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        (b"eth0", "eth0"),
         (b"eth0\0\0", "eth0"),
         (b"", None),
         ("Gerät".encode(), "Gerät"),
@@ -146,7 +145,7 @@ def test_other_major_version() -> None:
         (bytes(65532), None),
         (b"x" * 65532, "x" * 255),
     ],
-    ids=["plain", "zeros", "empty", "umlaut", "not UTF-8", "all zeros", "long"],
+    ids=["zeros", "empty", "umlaut", "not UTF-8", "all zeros", "long"],
 )
 def test_interface_name(value: bytes, name: str | None) -> None:
     """``if_name`` is UTF-8. Invalid octets are replaced, and a far too long name is cut."""
