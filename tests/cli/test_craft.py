@@ -98,7 +98,6 @@ def test_seed(tmp_path: Path) -> None:
         return path.read_bytes()
 
     assert made("storage") == made("storage", "--seed", 0) != made("storage", "--seed=1")
-    assert made(scenario, "--seed", 0) != made(scenario, "--seed", 1)
     run("craft", scenario, "-o", tmp_path / "x.pcap")
     own = (tmp_path / "x.pcap").read_bytes()
     run("craft", scenario, "-o", tmp_path / "x.pcap", "--seed", 1)

@@ -376,3 +376,11 @@ def test_any_text(lines: list[str], loose: bool, dialect: Dialect | None) -> Non
 def test_several_draws_give_the_octets_of_one(size: int) -> None:
     """The octets depend on the seed alone, not on the number of draws."""
     assert Chance(7).octets(size) == random.Random(7).randbytes(size)
+
+
+def test_seed() -> None:
+    """The caller's seed counts first, then that of the text, else 0."""
+    text = "initiator send 9"
+    zero, one = (parse_scenario(text, seed=seed).script for seed in (0, 1))
+    assert parse_scenario(text).script == parse_scenario(f"seed 1\n{text}", seed=0).script == zero
+    assert parse_scenario(f"seed 1\n{text}").script == one != zero
