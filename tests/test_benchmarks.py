@@ -87,16 +87,6 @@ def test_capture_is_reproducible(tmp_path: Path) -> None:
     assert captures[0] == captures[1] != captures[2]
 
 
-def test_measured_counts_whole_lines() -> None:
-    """Lines are counted once each, in output of any pieces."""
-    lines = 50_000
-    code = f"import sys\nfor i in range({lines}): print('line', i)\nsys.stdout.write('line')"
-    usage = measured([sys.executable, "-c", code], lambda block: block.count(b"line"))
-    assert usage.found == lines + 1
-    assert usage.cpu > 0
-    assert usage.peak > 1 << 20
-
-
 def test_measured_reports_failure() -> None:
     """A command that fails, or cannot be run, is no measurement. A status can be allowed."""
     failing = [sys.executable, "-c", "raise SystemExit('no way')"]

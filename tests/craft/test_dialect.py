@@ -26,6 +26,8 @@ def test_revision_is_that_of_the_dialect() -> None:
         options = Conversation(dialect=dialect).options
         assert (options.revision, options.rdmap_version) == (revision, int(revision > 0))
         assert Conversation(dialect=dialect, revision=3).options.revision == 3
+        # rtr-frame-proposal-2007 2
+        assert options.has_rtr_frame == (dialect == "rtr-frame-proposal-2007")
 
 
 def test_each_dialect_has_conversations() -> None:

@@ -111,6 +111,9 @@ def test_number_of_fpdus_and_connection_are_chosen() -> None:
     assert sum(isinstance(item, FPDUItem) for item in recorded(path, fpdus=7).script) == 7
     with pytest.raises(LocalProtocolError, match="connection 99 is not one with"):
         recorded(path, 99)
+    for fpdus in (0, -1):
+        with pytest.raises(LocalProtocolError, match=r"fpdus .* 1 to"):
+            recorded(path, fpdus=fpdus)
 
 
 def test_capture_without_a_connection_is_refused() -> None:
@@ -179,10 +182,3 @@ def test_damage_of_a_capture_is_reported() -> None:
     same = recorded(io.BytesIO(octets), tell=reported.append)
     recorded(io.BytesIO(octets), fpdus=1, tell=reported.append)
     assert same.script == again.script and len(reported) == 1
-
-
-@pytest.mark.parametrize("fpdus", [0, -1])
-def test_wrong_number_of_fpdus_is_refused(fpdus: int) -> None:
-    """The number of FPDUs must be at least 1."""
-    with pytest.raises(LocalProtocolError, match=r"fpdus .* 1 to"):
-        recorded(PCAPS / REAL[0], fpdus=fpdus)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from socket import inet_aton
 from types import MemberDescriptorType
 from typing import Any
@@ -13,6 +14,8 @@ from scapy.data import MTU
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import NoPayload, Packet, Raw
+from scapy.plist import PacketList
+from scapy.sendrecv import sniff
 from scapy.supersocket import SuperSocket
 from scapy.utils import EDecimal, checksum
 
@@ -20,7 +23,7 @@ from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.layers import FPDU, MPA, IFTAdaptionIndication, IFTFrame, MPAMarker
-from scapy_mpa.session import Provenance
+from scapy_mpa.session import MPASession, Provenance
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     Event,
@@ -51,6 +54,11 @@ class Interface(SuperSocket):
 
     def close(self) -> None:
         pass
+
+
+def sniffed(path: str | Path, **options: Any) -> PacketList:
+    """The packets of a capture, from ``sniff()`` with a session of these options."""
+    return sniff(offline=str(path), session=MPASession(**options), quiet=True)
 
 
 def layers(packet: Packet) -> Iterator[Packet]:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from scapy.sendrecv import sniff
 
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft.scenario import parse_scenario
@@ -17,6 +16,7 @@ from scapy_mpa.session import Limits, MPASession, rdmpa
 from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import RPING
+from tests.session.plain import sniffed
 
 
 def test_wrong_arguments() -> None:
@@ -41,8 +41,7 @@ def test_both_keep_the_limits(tmp_path: pathlib.Path) -> None:
     assert not whole.gaps()
     assert {gap["reason"] for gap in limited.gaps()} == {"limit"}
     events: list[Event] = []
-    session = MPASession(others=False, on_event=events.append, limits=limits)
-    packets = sniff(offline=str(path), session=session, quiet=True)
+    packets = sniffed(path, others=False, on_event=events.append, limits=limits)
     assert [bytes(each) for each in packets] == [bytes(each) for each in limited]
     assert sum(isinstance(event, GapFound) for event in events) == len(limited.gaps())
     assert sum(FPDU in each for each in limited) < sum(FPDU in each for each in whole)

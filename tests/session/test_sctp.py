@@ -12,6 +12,7 @@ from scapy.sendrecv import sniff
 from scapy_mpa.session import MPASession, rdmpa
 from tests.captures import PCAPS
 from tests.dialects.sctp_feed import Talk, frames_of
+from tests.session.plain import sniffed
 from tests.truth import pcapfile
 from tests.truth.walker import read_pcap
 
@@ -20,10 +21,10 @@ from tests.truth.walker import read_pcap
 def test_frames_pass(name: str) -> None:
     """``sniff()`` gives the frames, and ``rdmpa()`` the records."""
     path = PCAPS / "crafted" / f"{name}.pcap"
-    sniffed = sniff(offline=str(path), session=MPASession, quiet=True)
-    assert [bytes(each) for each in sniffed] == [*read_pcap(path)]
+    found = sniffed(path)
+    assert [bytes(each) for each in found] == [*read_pcap(path)]
     packets = rdmpa(str(path))
-    assert len(packets) == 0 and len(rdmpa(path, others=True)) == len(sniffed)
+    assert len(packets) == 0 and len(rdmpa(path, others=True)) == len(found)
     (connection,) = packets.connections()
     assert (connection["dialect"], connection["ended"]) == ("rfc5043", "closed")
     assert not packets.errors() and not packets.gaps()

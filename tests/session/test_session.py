@@ -33,7 +33,7 @@ from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.capture import build
 from tests.captures import CRAFTED, OVER_SCTP, PCAPS, REAL, capture_name
 from tests.cli.command import records
-from tests.session.plain import Interface, layers
+from tests.session.plain import Interface, layers, sniffed
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 
@@ -60,8 +60,7 @@ def test_frames_longer_than_scapys_mtu(
     frames.append(Frame(last.number + 1, last.time_ns, 1, octets, len(octets), None))
     path = tmp_path / name
     write_frames(path, frames)
-    session = MPASession(supersession=supersession)
-    found = sniff(offline=str(path), session=session, quiet=True)
+    found = sniffed(path, supersession=supersession)
     assert crcs(found) == crcs(rdmpa(path)) == ["good"] * 7
     # A frame that passes is not cut either.
     assert bytes(found[-1]) == bytes(rdmpa(path, others=True)[-1]) == octets
@@ -98,10 +97,7 @@ def test_link_types_that_scapy_does_not_know(
     path.write_bytes(
         build.pcap([(n, 0, each, len(each)) for n, each in enumerate(frames)], link=field)
     )
-    found, split = (
-        sniff(offline=str(path), session=MPASession(supersession=each), quiet=True)
-        for each in (None, IPSession)
-    )
+    found, split = (sniffed(path, supersession=each) for each in (None, IPSession))
     if field == 147:
         assert crcs(found) == crcs(split) == ["good"] * 5
         return
@@ -128,8 +124,7 @@ def test_packets_that_another_session_has_changed(tmp_path: pathlib.Path) -> Non
     """``MPASession`` reads the packets that ``supersession`` returns."""
     path = tmp_path / "masked.pcap"
     wrpcap(str(path), [Unmasking().process(packet) for packet in rdpcap(RPING)])
-    session = MPASession(others=False, supersession=Unmasking)
-    found = sniff(offline=str(path), session=session, quiet=True)
+    found = sniffed(path, others=False, supersession=Unmasking)
     assert [bytes(each) for each in found] == [bytes(each) for each in rdmpa(RPING)]
     assert not rdmpa(path)
 
@@ -226,7 +221,7 @@ def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixtu
     odd.write_bytes(build.section() + described + frames)
     for path, warning in ((cut, "cut.pcap.gz"), (odd, "its if_tsoffset is 4 octets long, not 8")):
         assert list(map(bytes, rdmpa(path))) == expected
-        found = sniff(offline=str(path), session=MPASession(others=False), quiet=True)
+        found = sniffed(path, others=False)
         assert list(map(bytes, found)) == expected
         assert warning in caplog.text
 
@@ -253,8 +248,7 @@ def test_errors_that_a_receiver_must_notice(name: str, tmp_path: pathlib.Path) -
     assert [bytes(each) for each in checked] == [bytes(each) for each in plain]
     assert [end["errors"] for end in checked.connections()] == [1]
     events: list[Event] = []
-    session = MPASession(others=False, on_event=events.append, check=True)
-    packets = sniff(offline=str(path), session=session, quiet=True)
+    packets = sniffed(path, others=False, on_event=events.append, check=True)
     assert [bytes(each) for each in packets] == [bytes(each) for each in checked]
     clock = Clock(conversation.frames()[0].time_ns)
     found = [record_of(event, clock) for event in events if isinstance(event, ErrorFound)]
