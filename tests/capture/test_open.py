@@ -182,18 +182,16 @@ def test_not_a_capture(octets: bytes, message: str) -> None:
     assert message in error_of(octets)
 
 
-class FailingFile(io.BytesIO):
+def failing(octets: bytes, good: int) -> Any:
     """A file on a disk that fails after so many reads."""
+    pieces = [octets[at : at + 30] for at in range(0, 30 * good, 30)]
 
-    def __init__(self, octets: bytes, good: int) -> None:
-        super().__init__(octets)
-        self.good = good
-
-    def read1(self, size: int | None = -1, /) -> bytes:
-        if not self.good:
+    def read(size: int = -1) -> bytes:
+        if not pieces:
             raise OSError(errno.EIO, "Input/output error")
-        self.good -= 1
-        return super().read1(30)
+        return pieces.pop(0)
+
+    return SimpleNamespace(read=read)
 
 
 def test_reading_fails() -> None:
@@ -201,9 +199,9 @@ def test_reading_fails() -> None:
     whole frames."""
     message = "reading failed (Input/output error); check the disk or the network it is read from"
     with pytest.raises(CaptureError) as caught:
-        open_capture(FailingFile(FILE, 0))
+        open_capture(failing(FILE, 0))
     assert str(caught.value) == f"capture: at octet 0, before any frame: {message}"
-    capture = open_capture(FailingFile(FILE, 2))
+    capture = open_capture(failing(FILE, 2))
     assert [frame.octets for frame in capture] == OCTETS[:1]
     assert str(capture.problem) == f"capture: at octet 60, after frame 1: {message}"
 

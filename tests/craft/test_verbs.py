@@ -33,30 +33,30 @@ def truth(conversation: Conversation, kind: str) -> list[Record]:
 def test_ulpdus_are_those_of_the_oracle() -> None:
     """Each verb makes what an independent generator makes, octet for octet."""
     conversation = Conversation()
-    left, right = conversation.initiator, conversation.responder
+    left, right, long = conversation.initiator, conversation.responder, bytes(range(256)) * 8
     left.send(b"hello")
-    left.send(bytes(range(256)) * 8, invalidate_stag=9)
+    left.send(long, invalidate_stag=9)
     left.send(solicited=True)
     left.send(solicited=True, invalidate_stag=5)
     left.write(b"w" * 5000, stag=7, to=0x1234_5678_9ABC)
     left.read_request(33, 1, 2, 3, 4)
     assert ulpdus(conversation) == [
         *messages.send(1, b"hello", mulpdu=1454),
-        *messages.send(
-            2,
-            bytes(range(256)) * 8,
-            opcode=messages.SEND_INVALIDATE,
-            invalidate_stag=9,
-            mulpdu=1454,
-        ),
+        *messages.send(2, long, opcode=messages.SEND_INVALIDATE, invalidate_stag=9, mulpdu=1454),
         *messages.send(3, b"", opcode=messages.SEND_SE),
         *messages.send(4, b"", opcode=messages.SEND_SE_INVALIDATE, invalidate_stag=5),
         *messages.write(7, 0x1234_5678_9ABC, b"w" * 5000, 1454),
         *messages.read_request(1, 1, 2, 33, 3, 4),
     ]
+    request = fpdus(conversation)[-1]
     conversation.script.clear()
     right.read_response(b"x" * 33)
-    assert ulpdus(conversation) == messages.read_response(1, 2, b"x" * 33)
+    # It copies length and headers of the FPDU in error (RFC 5040 4.8).
+    right.terminate(0, 1, 0, in_error=request)
+    assert ulpdus(conversation) == [
+        *messages.read_response(1, 2, b"x" * 33),
+        *messages.terminate(0, 1, 0, request.ulpdu),
+    ]
 
 
 def test_masks_of_atomics() -> None:
