@@ -187,6 +187,17 @@ def side() -> Side:
 @pytest.mark.parametrize(
     ("act", "text"),
     [
+        (lambda: Conversation(rtt=1000.5), "rtt is 0 to 1000 seconds, not 1000.5"),
+        (lambda: Conversation(crc="off"), "crc 'off' is neither"),
+        (lambda: Conversation(packing="x"), "packing 'x' is none of aligned, packed, "),
+        (lambda: Conversation(start_time=-1), "start_time is 0 to 18446744073 seconds, not -1"),
+        (lambda: side().set_msn(0, 1 << 32), "MSN 4294967296 is not in 0 to 4294967295"),
+        (lambda: Endpoint("::", 1, isn=-1), "initial sequence number -1 is not in 0 to 4294967295"),
+        (lambda: Endpoint("::", 1, isn=1 << 32), "4294967296 is not in 0 to 4294967295"),
+        *((partial(known.Loss, rate), "a rate is a share") for rate in (1.5, -0.1, float("nan"))),
+        (lambda: known.Loss(0.1, distance=2), "a distance 2 is not in 3 to"),
+        (lambda: known.Overlap(0.1, reach=0), "an overlap 0 is not in 1 to"),
+        (lambda: known.LateStart(-1), "a number of segments -1 is not in 0 to"),
         (lambda: Conversation(markers=(True,)), r"markers \(True,\) is neither"),
         (lambda: Conversation(mulpdu=60), r"MULPDU 60 is not in 70 \(an Atomic Request, "),
         (lambda: Conversation(revision=0).initiator.atomic(), "RDMAP version 0 has no such "),
