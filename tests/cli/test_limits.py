@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from scapy_mpa.cli.summary import summary
+from scapy_mpa.stream.limits import Limits
 from tests.cli.command import FIVE_CONNECTIONS, parsed, run
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
@@ -22,6 +23,11 @@ def values(command: Any, *arguments: str) -> list[Any]:
     context = command.make_context("test", [*arguments, "file"])
     names = ("half", "total", "connections", "idle")
     return [context.params[f"limit_{name}"] for name in names]
+
+
+def test_defaults() -> None:
+    """The defaults are those of the stream core."""
+    assert Limits(*values(summary)) == Limits()
 
 
 def test_sizes() -> None:
