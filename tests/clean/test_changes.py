@@ -43,14 +43,10 @@ WORD = 0xFFFFFFFF
 WITH_HANDSHAKE = tuple(each for each in BEGINNINGS if each != "nothing")
 
 
-def marked(**options: Any) -> Conversation:
+def marked(options: str = "") -> Conversation:
     """A conversation with Markers in both directions."""
-    conversation = Conversation(markers=True, packing="stream", **options)
-    for size in (0, 10, 3000, 700):
-        conversation.initiator.send(bytes(size))
-        conversation.responder.send(bytes(size))
-    conversation.close()
-    return conversation
+    sends = [f"initiator send {size}\nresponder send {size}\n" for size in (0, 10, 3000, 700)]
+    return parse_scenario(f"markers both\npacking stream\n{options}\n{''.join(sends)}close")
 
 
 def holed(count: int, size: int, **options: Any) -> tuple[Conversation, list[Segment], Segment]:
@@ -73,7 +69,7 @@ def test_markers_are_removed() -> None:
     Each FPDU is in a segment of its own, in the order of the stream.  It has the time of the frame
     that completed it, also where the clock goes back.
     """
-    frames = marked(mss=536).frames()
+    frames = marked("mss 536").frames()
     frames[20:] = [each._replace(time_ns=each.time_ns - 10**12) for each in frames[20:]]
     cleaned = clean(frames)
     found = recovered(frames)

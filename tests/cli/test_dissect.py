@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from scapy_mpa.cli.words import WORDS
-from scapy_mpa.craft import Conversation
 from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
-from scapy_mpa.wire.rdmap_names import AtomicOperation
 from tests.cli.command import (
     FIVE_CONNECTIONS,
     PCAPS,
@@ -148,15 +146,14 @@ def test_layers() -> None:
 
 def test_headers(tmp_path: Path) -> None:
     """For messages that are an RDMAP header, its fields follow those of the DDP header."""
-    talk = Conversation()
-    talk.initiator.immediate(bytes.fromhex("0102030405060708"))
-    talk.initiator.atomic(stag=0x10, to=0x20, original=41, add_or_swap_data=5)
-    talk.initiator.atomic(
-        *(AtomicOperation.CMP_SWAP, 0x11, 0x21), add_or_swap_data=8, compare_data=7, original=7
+    scenario, path = tmp_path / "headers.mpa", tmp_path / "headers.pcap"
+    scenario.write_text(
+        "initiator immediate hex:0102030405060708\n"
+        "initiator atomic fetch-add stag 0x10 to 0x20 original 41 add-or-swap-data 5\n"
+        "initiator atomic cmp-swap stag 0x11 to 0x21 add-or-swap-data 8 compare-data 7 original 7\n"
+        "initiator read 4 sink-stag 1 sink-to 2 src-stag 3 src-to 4"
     )
-    talk.initiator.read(b"four", 1, 2, 3, 4)
-    path = tmp_path / "headers.pcap"
-    talk.write(path)
+    run("craft", scenario, "-o", path)
     lines = run("dissect", "--type", "fpdu", path).stdout
     for shown in (
         "Immediate Data qn 0 msn 1 mo 0 8 octets L 0x0102030405060708,",

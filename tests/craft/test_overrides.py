@@ -12,20 +12,15 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, FPDUItem
 from scapy_mpa.craft.assemble import assemble
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.craft.reading import plain
 
 PHASES = st.one_of(st.none(), st.integers(0, 127).map(lambda word: 4 * word))
 
 
-def hello(**options: Any) -> Conversation:
-    """A conversation of three Sends."""
-    conversation = Conversation(**options)
-    for payload in (b"before", bytes(601), b"after!"):
-        conversation.initiator.send(payload)
-    return conversation
-
-
+HELLO = 'initiator send "before"\ninitiator send 601\ninitiator send "after!"'
+"""Three Sends."""
 SECOND = 4
 """The index of the second Send: after handshake, Request, Reply and one Send."""
 
@@ -64,7 +59,7 @@ of errors."""
 def test_a_wrong_fpdu(what: str) -> None:
     """The truth leaves out an override. The dissector finds it."""
     change, wanted = WRONG[what]
-    valid = hello(markers="Marker" in what)
+    valid = parse_scenario("markers both\n" * ("Marker" in what) + HELLO)
     items: list[Any] = list(valid.script)
     items[SECOND] = item = change(items[SECOND])
     wrong = valid.with_script(items)
@@ -94,7 +89,7 @@ def test_markers_of_an_unaligned_stream() -> None:
 
 def test_copies_are_independent() -> None:
     """A copy of a conversation continues independently."""
-    one = hello()
+    one = parse_scenario(HELLO)
     other = one.with_script(one.script)
     message = other.initiator.send(b"more")
     assert message.msn == 4

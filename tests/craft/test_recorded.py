@@ -15,7 +15,6 @@ from hypothesis import assume, given
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.craft import (
     Conversation,
-    Endpoint,
     FPDUItem,
     IFTConversation,
     Interleaved,
@@ -133,16 +132,12 @@ def many(count: int, *, reset: bool) -> io.BytesIO:
     """A capture of ``count`` connections with nothing but startup frames, then one with a Send."""
     parts = []
     for number in range(count + 1):
-        conversation = Conversation(
-            Endpoint(f"10.1.{number >> 8}.{number & 255}", 1000),
-            start_time=1000 + number,
-            strict=False,
+        others = "initiator reset" if reset else "pause 0"
+        last = 'initiator send "hello"' if number == count else others
+        conversation = parse_scenario(
+            f"endpoints 10.1.{number >> 8}.{number & 255}:1000 10.0.0.2:4000\nstrict off\n"
+            f"start-time {1000 + number}\nstartup private-data 512 reply-private-data 512\n{last}"
         )
-        conversation.startup(bytes(512), bytes(512))
-        if number == count:
-            conversation.initiator.send(b"hello")
-        elif reset:
-            conversation.reset()
         parts.append((conversation, conversation.segments()))
     return capture_of(Interleaved(parts).frames())
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Segment
+from scapy_mpa.craft import Conversation, Endpoint, Segment
 from scapy_mpa.wire.fpdu import fpdu_length, mulpdu
 from scapy_mpa.wire.tcp import ACK, FIN
 from tests.craft.strategies import conversations
@@ -137,3 +137,10 @@ def test_mulpdu_fits(emss: int, word: int) -> None:
     """An FPDU around the largest ULPDU fits a segment, wherever it begins (RFC 5044 4.5)."""
     assert fpdu_length(mulpdu(emss, markers=False)) <= emss
     assert fpdu_length(mulpdu(emss, markers=True), 4 * word) <= emss
+
+
+def test_ethernet_address() -> None:
+    """It may have dashes."""
+    macs = "02-00-00-00-00-99", "02:00:00:00:00:99"
+    one, two = (Conversation(Endpoint("10.0.0.1", 1, mac=mac)) for mac in macs)
+    assert one.frames() == two.frames()

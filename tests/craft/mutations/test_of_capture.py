@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -70,21 +69,12 @@ def test_without_crcs_only_rules_above_mpa() -> None:
     assert names(recorded(PCAPS / "p2p_rtr_read_crcon.pcap")) > found
 
 
-def sends(*payloads: bytes, **options: Any) -> Conversation:
-    """The Initiator sends these payloads, and closes the connection."""
-    conversation = Conversation(**options)
-    for payload in payloads:
-        conversation.initiator.send(payload)
-    conversation.close()
-    return conversation
-
-
 UNUSUAL: dict[str, Callable[[], Conversation]] = {
     "a third startup frame": lambda: recorded(PCAPS / "crafted/rtr-frame-proposal-2007.pcap"),
     "revision 0": lambda: recorded(PCAPS / "crafted/draft-ietf-rddp-mpa-01.pcap"),
     "revision 0 of a real stack": lambda: recorded(PCAPS / "mix_mpa0_crcoff.pcap"),
     "revision 129": lambda: recorded(PCAPS / "crafted/erdma.pcap"),
-    "Markers": lambda: sends(b"one", markers=True),
+    "Markers": lambda: parse_scenario('markers both\ninitiator send "one"\nclose'),
     "a broken rule": lambda: parse_scenario(
         "strict off\ninitiator send 3\ninitiator terminate 2 0 2\ninitiator send 3\nclose"
     ),
@@ -99,7 +89,7 @@ def test_unusual_connection_gets_random_fuzzing_only(what: str) -> None:
 
 def test_mutation_without_anything_to_change() -> None:
     """A mutation that finds nothing to change is refused."""
-    conversation = sends(b"one")
+    conversation = parse_scenario('initiator send "one"\nclose')
     octets = [placed.octets for placed in conversation.layout()]
     by_name = {each.name: each for each in mutations_of(conversation)}
     without = [each for each in by_name.values() if not applies(each, 0)]
