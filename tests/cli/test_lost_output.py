@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-import subprocess
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 import pytest
 
-from tests.cli.command import COMMAND, RPING, environment
+from tests.cli.command import RPING, process
 
 FULL = "/dev/full"
 
@@ -32,25 +31,25 @@ PRINTING = {
     "truth": ["craft", "send", "-o", os.devnull, "--truth", "-"],
     "presets": ["craft", "--list"],
     "catalogue": ["fuzz", "--list", "--only", "*crc*"],
-    "case": ["fuzz", "-o", "{}", "--case", "rfc5044/4.3/fpduptr-not-pointing"],
+    "case": ["fuzz", "-o", ".", "--case", "rfc5044/4.3/fpduptr-not-pointing"],
     "shell": ["shell", "-c", "print(1)"],
 }
 """Commands that write to standard output, by what they write."""
 
 
+LOST = {
+    f">{FULL}": lambda: os.dup2(os.open(FULL, os.O_WRONLY), 1),
+    ">&-": lambda: os.close(1),
+    ">&- 2>&-": lambda: os.closerange(1, 3),
+}
+"""Redirections of a shell, and their effect on a process before it runs."""
+
+
 def run(redirected: str, arguments: list[object], directory: Path) -> tuple[int, str]:
-    """Exit status and standard error of a command line with redirections of a shell."""
-    words = [str(each).replace("{}", str(directory)) for each in arguments]
-    done = subprocess.run(
-        ["sh", "-c", f"exec {shlex.join([*COMMAND, *words])} {redirected}"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        check=False,
-        cwd=directory,
-        env=environment(),
-        timeout=60,
-    )
+    """Exit status and standard error of a command whose output is redirected."""
+    options = {"capture_output": False, "cwd": directory, "preexec_fn": LOST[redirected]}
+    streams = {"stdin": DEVNULL, "stdout": DEVNULL, "stderr": PIPE}
+    done = process(*arguments, **options, **streams)
     return done.returncode, done.stderr.decode()
 
 
