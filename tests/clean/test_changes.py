@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 import tracemalloc
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -49,11 +48,9 @@ def marked(options: str = "") -> Conversation:
     return parse_scenario(f"markers both\npacking stream\n{options}\n{''.join(sends)}close")
 
 
-def holed(count: int, size: int, **options: Any) -> tuple[Conversation, list[Segment], Segment]:
+def holed(count: int, size: int, options: str = "") -> tuple[Conversation, list[Segment], Segment]:
     """Many FPDUs with Markers in one direction, the segments without one, and the missing one."""
-    conversation = Conversation(markers=True, **options)
-    for _ in range(count):
-        conversation.initiator.send(bytes(size))
+    conversation = parse_scenario(f"markers both\n{options}\nrepeat {count} initiator send {size}")
     sent = conversation.segments()
     return conversation, [*sent[:8], *sent[9:]], sent[8]
 
@@ -197,11 +194,8 @@ def test_a_second_handshake() -> None:
 @pytest.mark.parametrize("crc", [False, True])
 def test_bits_of_supplied_startup_frames(crc: bool) -> None:
     """C is set if CRCs are on, as FPDUs or the other startup frame show; M is not set."""
-    conversation = Conversation(crc=crc, revision=1)
-    for size in range(200, 2000, 100):
-        conversation.initiator.send(bytes(size))
-        conversation.responder.send(bytes(size))
-    frames = conversation.frames()
+    sends = [f"initiator send {size}\nresponder send {size}\n" for size in range(200, 2000, 100)]
+    frames = parse_scenario(f"crc {'both' if crc else 'neither'}\n{''.join(sends)}").frames()
     for part in frames[5:], frames[4:5]:
         written = startup_frames(clean(renumbered(part)))
         assert [(each.crc, each.markers, each.revision) for each in written] == [
@@ -236,7 +230,7 @@ def test_fpdus_larger_than_a_datagram(host: str) -> None:
 
 def test_memory_is_bounded() -> None:
     """A hole that is never filled or acknowledged does not delay the following frames for ever."""
-    conversation, sent, _ = holed(400, 1400, ack_every=0)
+    conversation, sent, _ = holed(400, 1400, "ack-every 0")
     frames = conversation.frames(sent)
     limits = Limits(octets_per_half=1 << 16, octets_in_total=1 << 16)
     cleaner = Cleaner(limits=limits)
@@ -291,7 +285,7 @@ def test_only_the_headers_of_a_first_frame_are_kept() -> None:
 
 def test_more_memory_costs_no_more_work() -> None:
     """To decide a slot takes no look at all the frames that wait after the hole."""
-    conversation, sent, _ = holed(2000, 60, ack_every=0)
+    conversation, sent, _ = holed(2000, 60, "ack-every 0")
     frames = conversation.frames(sent)
 
     def spent(octets: int) -> int:
