@@ -29,6 +29,13 @@ def marked(tmp_path: Path) -> Path:
     return path
 
 
+def test_standard_output(marked: Path, tmp_path: Path) -> None:
+    """Standard output is what a file named pcapng is."""
+    target = tmp_path / "clean.pcapng"
+    assert run("clean", "-q", marked, "-o", target).exit_code == 0
+    assert run("clean", "-q", marked, "-o", "-").stdout_bytes == target.read_bytes()
+
+
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_frames_not_followed_are_counted(tmp_path: Path, quiet: tuple[str, ...]) -> None:
     """As in other commands. These frames are copied unchanged."""
