@@ -87,16 +87,6 @@ def test_capture_is_reproducible(tmp_path: Path) -> None:
     assert captures[0] == captures[1] != captures[2]
 
 
-def test_measured_counts_whole_lines() -> None:
-    """Lines are counted once each, in output of any pieces."""
-    lines = 50_000
-    code = f"import sys\nfor i in range({lines}): print('line', i)\nsys.stdout.write('line')"
-    usage = measured([sys.executable, "-c", code], lambda block: block.count(b"line"))
-    assert usage.found == lines + 1
-    assert usage.cpu > 0
-    assert usage.peak > 1 << 20
-
-
 def test_measured_reports_failure() -> None:
     """A command that fails, or cannot be run, is no measurement. A status can be allowed."""
     failing = [sys.executable, "-c", "raise SystemExit('no way')"]
@@ -127,9 +117,7 @@ def test_tables() -> None:
     """Ratios are theirs to ours. Less than all is never shown as all."""
     promise = Made("bulk", 1, 20_000_000, 10, 1, 100_000)
     small = Row(promise, Side(2.0, 20 << 20, 100_000), Side(5.0, 200 << 20, 99_999))
-    assert table([small]).splitlines() == [
-        "| profile | size | FPDUs there | found by us | found by tshark | our CPU s | tshark CPU s "
-        "| tshark / ours | our peak MiB | tshark peak MiB |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| bulk | 20 MB | 100000 | 100 % | 99.99 % (99999) | 2.00 | 5.00 | 2.5 | 20 | 200 |",
-    ]
+    *_, row = table([small]).splitlines()
+    assert (
+        row == "| bulk | 20 MB | 100000 | 100 % | 99.99 % (99999) | 2.00 | 5.00 | 2.5 | 20 | 200 |"
+    )

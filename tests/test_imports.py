@@ -8,9 +8,9 @@ import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 PACKAGE = "scapy_mpa"
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,30 +42,10 @@ ROOMS = (
 PURE_ROOMS = ("dialects", "stream", "wire")
 """The protocol core: the same for files, ``sniff()``, sockets and tests."""
 
-PURE_IMPORTS = frozenset(
-    {
-        "__future__",
-        "abc",
-        "array",
-        "binascii",
-        "bisect",
-        "collections",
-        "contextlib",
-        "crc32c",
-        "dataclasses",
-        "enum",
-        "functools",
-        "heapq",
-        "ipaddress",
-        "itertools",
-        "math",
-        "operator",
-        "re",
-        "struct",
-        "types",
-        "typing",
-    }
-)
+PURE_IMPORTS = """
+__future__ abc array binascii bisect collections contextlib crc32c dataclasses enum functools heapq
+ipaddress itertools math operator re struct types typing
+"""
 """What a pure room may import from outside the package. None of it does I/O."""
 
 STREAM_ROOMS = (
@@ -100,14 +80,18 @@ MODULES_STARTED_WITHOUT_SCAPY = (*ROOMS_WITHOUT_SCAPY, "cli", "clean", "craft", 
 """Modules that can be imported without Scapy, directly and through other rooms."""
 
 
-@dataclass(frozen=True)
-class Import:
+class Import(NamedTuple):
     """One import of one module."""
 
     target: str
     line: int
     is_executed: bool
     """False for imports for typing only."""
+
+    @property
+    def top(self) -> str:
+        """The package that it belongs to."""
+        return self.target.partition(".")[0]
 
 
 def name_of(path: Path) -> str:
@@ -131,14 +115,6 @@ def room_of(module: str) -> str:
     return parts[1] if len(parts) > 1 else PACKAGE
 
 
-def is_typing_only(node: ast.AST) -> bool:
-    """True if ``node`` is ``if TYPE_CHECKING:``."""
-    return isinstance(node, ast.If) and ast.unparse(node.test) in (
-        "TYPE_CHECKING",
-        "typing.TYPE_CHECKING",
-    )
-
-
 def targets_of(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """The full names of the modules that ``node`` imports."""
     for alias in node.names:
@@ -154,28 +130,20 @@ def targets_of(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 @cache
 def imports_of(module: str) -> list[Import]:
     """All imports of ``module``, at any place in it."""
-    found = []
-
-    def visit(node: ast.AST, is_executed: bool = True) -> None:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for target in targets_of(node):
-                found.append(Import(target, node.lineno, is_executed))
-        for child in ast.iter_child_nodes(node):
-            in_body = is_typing_only(node) and child in getattr(node, "body", ())
-            visit(child, is_executed and not in_body)
-
-    visit(trees()[module])
-    return found
-
-
-def is_own(target: str) -> bool:
-    """True if ``target`` belongs to this package."""
-    return target.partition(".")[0] == PACKAGE
-
-
-def is_scapy(target: str) -> bool:
-    """True if ``target`` belongs to Scapy."""
-    return target.partition(".")[0] == "scapy"
+    nodes = [*ast.walk(trees()[module])]
+    for_typing = {
+        id(inner)
+        for node in nodes
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    return [
+        Import(target, node.lineno, id(node) not in for_typing)
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for target in targets_of(node)
+    ]
 
 
 def place(module: str, line: int) -> str:
@@ -203,7 +171,7 @@ def test_imports_point_down() -> None:
 
     def points_up(module: str, found: Import) -> bool:
         own = ROOMS.index(room_of(module))
-        return is_own(found.target) and ROOMS.index(room_of(found.target)) < own
+        return found.top == PACKAGE and ROOMS.index(room_of(found.target)) < own
 
     assert wrong_imports(ROOMS, points_up) == []
 
@@ -218,7 +186,7 @@ def test_rooms_of_the_stream_core_point_down() -> None:
     """A part uses higher parts only through a protocol, which is for typing only."""
 
     def points_up(module: str, found: Import) -> bool:
-        is_inside = is_own(found.target) and room_of(found.target) == "stream"
+        is_inside = found.top == PACKAGE and room_of(found.target) == "stream"
         is_executed = found.is_executed and is_inside
         return is_executed and place_in_stream(found.target) < place_in_stream(module)
 
@@ -241,7 +209,7 @@ def test_core_imports_neither_scapy_nor_io() -> None:
     """``wire`` and ``stream`` import only what is listed as free of I/O."""
 
     def is_impure(module: str, found: Import) -> bool:
-        return not is_own(found.target) and found.target.partition(".")[0] not in PURE_IMPORTS
+        return found.top != PACKAGE and found.top not in PURE_IMPORTS.split()
 
     assert wrong_imports(PURE_ROOMS, is_impure) == []
 
@@ -258,7 +226,7 @@ def test_core_calls_no_io_builtin() -> None:
 
 def test_rooms_below_the_layers_never_import_scapy() -> None:
     """Not even inside a function or for typing."""
-    assert wrong_imports(ROOMS_WITHOUT_SCAPY, lambda _, found: is_scapy(found.target)) == []
+    assert wrong_imports(ROOMS_WITHOUT_SCAPY, lambda _, found: found.top == "scapy") == []
 
 
 def test_import_does_not_reach_scapy() -> None:

@@ -10,6 +10,9 @@ import io
 import struct
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import cycle
+from types import SimpleNamespace
+from typing import Any
 
 PORTS = struct.pack(">HH", 40000, 4000)
 SOURCE4 = bytes([10, 0, 0, 1])
@@ -149,19 +152,7 @@ def simple(octets: bytes, original: int, order: str = "<") -> bytes:
     return block(3, struct.pack(order + "I", original) + octets, order)
 
 
-class ShortReads(io.RawIOBase):
+def short_reads(octets: bytes, sizes: Sequence[int]) -> Any:
     """A file that cannot seek. Each read gives as many octets as the next of ``sizes``."""
-
-    def __init__(self, octets: bytes, sizes: Sequence[int]) -> None:
-        super().__init__()
-        self._file = io.BytesIO(octets)
-        self._sizes = list(sizes)
-        self._turn = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        turn = self._sizes[self._turn % len(self._sizes)]
-        self._turn += 1
-        return self._file.read(min(size, turn))
+    file, turns = io.BytesIO(octets), cycle(sizes)
+    return SimpleNamespace(read=lambda size: file.read(min(size, next(turns))))

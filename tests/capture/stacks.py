@@ -32,14 +32,19 @@ def type_of(packet: bytes) -> int:
     return 0x0800 if packet[0] >> 4 == 4 else 0x86DD
 
 
+def number_of(packet: bytes) -> int:
+    """The protocol number of an IP packet."""
+    return 4 if packet[0] >> 4 == 4 else 41
+
+
 def octets(packet: Any) -> bytes:
     """A packet of Scapy as it is sent."""
     return bytes(packet)
 
 
-def udp(port: int, head: bytes | Any, *, source: int = 50000) -> Wrap:
-    """A tunnel over UDP and IPv4."""
-    return lambda inner: octets(IP4 / UDP(sport=source, dport=port) / head / inner)
+def udp(port: int, head: bytes | Any, *, below: Any = IP4) -> Wrap:
+    """A tunnel over UDP."""
+    return lambda inner: octets(below / UDP(sport=50000, dport=port) / head / inner)
 
 
 def gre(kind: int, *, head: bytes = b"", **fields: Any) -> Wrap:
@@ -64,6 +69,12 @@ def mpls(head: bytes = b"", labels: int = 1) -> Wrap:
     return wrap
 
 
+def llc(length: int, inner: bytes) -> bytes:
+    """LLC and SNAP over Ethernet, with a length or the EtherType in its place."""
+    ether = Ether(src=SOURCE, dst=TARGET, type=length)
+    return octets(ether / LLC(dsap=0xAA, ssap=0xAA, ctrl=3) / SNAP(code=type_of(inner)) / inner)
+
+
 def upstream(inner: bytes) -> bytes:
     """MPLS over Ethernet, with a label that the upstream router has assigned (RFC 5332)."""
     return octets(ETHER)[:12] + bytes.fromhex("8848 00010109") + inner
@@ -80,19 +91,8 @@ PACKET_IN_FRAME: dict[str, Wrap] = {
     "TPID 9300": tagged(bytes.fromhex("93000005")),
     "VN-Tag": tagged(bytes.fromhex("8926 80010002")),
     "802.1BR": tagged(bytes.fromhex("893f 000000010000")),
-    "LLC": lambda inner: octets(
-        # Scapy fills in the length.
-        Ether(src=SOURCE, dst=TARGET, type=min(8 + len(inner), 1500))
-        / LLC(dsap=0xAA, ssap=0xAA, ctrl=3)
-        / SNAP(code=type_of(inner))
-        / inner
-    ),
-    "long LLC": lambda inner: octets(
-        Ether(src=SOURCE, dst=TARGET, type=0x8870)
-        / LLC(dsap=0xAA, ssap=0xAA, ctrl=3)
-        / SNAP(code=type_of(inner))
-        / inner
-    ),
+    "LLC": lambda inner: llc(min(8 + len(inner), 1500), inner),
+    "long LLC": lambda inner: llc(0x8870, inner),
     "MPLS": mpls(),
     "MPLS, three labels": mpls(labels=3),
     "MPLS from upstream": upstream,
@@ -110,9 +110,7 @@ ERSPAN_3 = bytes.fromhex("2005 0064 00000001 0000")
 FRAME_IN_PACKET: dict[str, Wrap] = {
     "VXLAN": udp(4789, VXLAN(vni=5, flags="Instance")),
     "VXLAN on 8472": udp(8472, VXLAN(vni=5, flags="Instance")),
-    "VXLAN over IPv6": lambda inner: octets(
-        IP6 / UDP(sport=50000, dport=4789) / VXLAN(vni=5, flags="Instance") / inner
-    ),
+    "VXLAN over IPv6": udp(4789, VXLAN(vni=5, flags="Instance"), below=IP6),
     "GENEVE": udp(6081, GENEVE(vni=5, proto=0x6558)),
     "GENEVE with options": udp(
         6081, bytes.fromhex("0300 6558 00000500 0101 8001 deadbeef 00000000")
@@ -130,13 +128,13 @@ FRAME_IN_PACKET: dict[str, Wrap] = {
 }
 PACKET_IN_PACKET: dict[str, Wrap] = {
     "in IPv4": lambda inner: octets(
-        IP(src="192.0.2.1", dst="192.0.2.2", proto=4 if inner[0] >> 4 == 4 else 41) / inner
+        IP(src="192.0.2.1", dst="192.0.2.2", proto=number_of(inner)) / inner
     ),
     "in IPv6": lambda inner: octets(
-        IPv6(src="2001:db8::1", dst="2001:db8::2", nh=4 if inner[0] >> 4 == 4 else 41) / inner
+        IPv6(src="2001:db8::1", dst="2001:db8::2", nh=number_of(inner)) / inner
     ),
     "in IPv6 with options": lambda inner: octets(
-        IP6 / IPv6ExtHdrHopByHop(nh=4 if inner[0] >> 4 == 4 else 41) / inner
+        IP6 / IPv6ExtHdrHopByHop(nh=number_of(inner)) / inner
     ),
     "GRE": lambda inner: gre(type_of(inner))(inner),
     "GRE, all options": lambda inner: gre(

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
-from tests.capture.build import ShortReads, block, enhanced, interface, option, packet, section
+from tests.capture.build import block, enhanced, interface, option, packet, section
 from tests.capture.compressed import COMPRESS, octet_by_octet
 from tests.stream.work import peak
 
@@ -174,7 +174,7 @@ def test_any_octets(
     stored = compress(bytes(changed[:cut]))
     found = outcome(io.BytesIO(stored))
     check(*found)
-    assert "data is damaged" in found[1] or outcome(ShortReads(stored, sizes)) == found
+    assert "data is damaged" in found[1] or outcome(build.short_reads(stored, sizes)) == found
 
 
 @pytest.mark.parametrize("name", ["pcap", "pcapng"])
@@ -189,7 +189,7 @@ def test_frames_across_chunks(name: str, compression: str) -> None:
         other = block(9, bytes(70_000))
         file = section() + interface() + b"".join(enhanced(one) + other for one in octets)
     stored = COMPRESS.get(compression, bytes)(file)
-    frames, text = outcome(ShortReads(stored, [1 << 20, 65536, 4096, 999]))
+    frames, text = outcome(build.short_reads(stored, [1 << 20, 65536, 4096, 999]))
     assert text == ""
     assert [frame.octets for frame in frames] == octets
 

@@ -150,11 +150,3 @@ def test_memory_is_bounded() -> None:
     few, many = flood(1_000), flood(10_000)
     read(few)
     assert peak(lambda: read(many)) < 2 * peak(lambda: read(few)) + 100_000
-
-
-def test_tiny_fragments_cost_no_more() -> None:
-    """Of the most fragments that a packet may have, each is read once."""
-    payload = bytes(32_000)
-    frames = frames_of(4, 8, payload)
-    frames.reverse()
-    assert [each.payload for each in read(frames)] == [payload]

@@ -14,6 +14,7 @@ import struct
 import sys
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -181,18 +182,16 @@ def test_not_a_capture(octets: bytes, message: str) -> None:
     assert message in error_of(octets)
 
 
-class FailingFile(io.BytesIO):
+def failing(octets: bytes, good: int) -> Any:
     """A file on a disk that fails after so many reads."""
+    pieces = [octets[at : at + 30] for at in range(0, 30 * good, 30)]
 
-    def __init__(self, octets: bytes, good: int) -> None:
-        super().__init__(octets)
-        self.good = good
-
-    def read1(self, size: int | None = -1, /) -> bytes:
-        if not self.good:
+    def read(size: int = -1) -> bytes:
+        if not pieces:
             raise OSError(errno.EIO, "Input/output error")
-        self.good -= 1
-        return super().read1(30)
+        return pieces.pop(0)
+
+    return SimpleNamespace(read=read)
 
 
 def test_reading_fails() -> None:
@@ -200,21 +199,11 @@ def test_reading_fails() -> None:
     whole frames."""
     message = "reading failed (Input/output error); check the disk or the network it is read from"
     with pytest.raises(CaptureError) as caught:
-        open_capture(FailingFile(FILE, 0))
+        open_capture(failing(FILE, 0))
     assert str(caught.value) == f"capture: at octet 0, before any frame: {message}"
-    capture = open_capture(FailingFile(FILE, 2))
+    capture = open_capture(failing(FILE, 2))
     assert [frame.octets for frame in capture] == OCTETS[:1]
     assert str(capture.problem) == f"capture: at octet 60, after frame 1: {message}"
-
-
-class FileGiving:
-    """A file whose reads give something other than octets."""
-
-    def __init__(self, what: object) -> None:
-        self.what = what
-
-    def read(self, size: int = -1) -> object:
-        return self.what
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
@@ -225,7 +214,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
         for file in (closed, writing, raw):
             with pytest.raises(CaptureError, match="closed, or not open for reading"):
                 open_capture(file)
-    waiting: Any = FileGiving(None)
+    waiting: Any = SimpleNamespace(read=lambda size=-1: None)
     with pytest.raises(CaptureError, match="open it in blocking mode"):
         open_capture(waiting)
 
@@ -234,11 +223,7 @@ NOT_OPENED: dict[str, tuple[str, int | None, str]] = {
     # A name, the error of the system, and the message.
     "missing": ("x", None, "{}: there is no such file; check the name"),
     "directory": ("", None, "{}: it is a directory; name a capture file in it"),
-    "no permission": (
-        "x",
-        errno.EACCES,
-        "{}: there is no permission to read it; ask its owner, or",
-    ),
+    "no permission": ("x", errno.EACCES, "{}: there is no permission to read it; ask its owner"),
     "refused": ("x", errno.ELOOP, "{}: it cannot be opened (Too many"),
     "impossible name": ("a\0\nb", None, "a\\x00\\nb': it cannot be opened (embedded"),
     "a name that would break the line": ("a\nb", None, "a\\nb': there is no such file"),

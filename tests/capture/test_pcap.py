@@ -52,13 +52,6 @@ def test_other_versions(version: tuple[int, int]) -> None:
         open_capture(io.BytesIO(build.pcap(version=version)))
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_fcs_length_in_link_type(order: str) -> None:
-    """The file header may give the length of the FCS.  It is no part of the link type."""
-    (frame,) = read(build.pcap([(0, 0, b"abcd", 4)], order=order, link=0x24000001))
-    assert (frame.link_type, frame.octets) == (1, b"abcd")
-
-
 @pytest.mark.parametrize("captured", [(1 << 24) + 1, 0x7FFFFFFF, 0xFFFFFFFF])
 def test_impossible_length(captured: int) -> None:
     """An impossible length ends the reading there, with a message, and takes no memory.

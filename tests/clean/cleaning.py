@@ -7,7 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scapy_mpa.capture import Decoder, Frame, open_capture
 from scapy_mpa.capture.write_pcapng import PcapngWriter
@@ -16,7 +16,6 @@ from scapy_mpa.stream.events import Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
-from scapy_mpa.wire.dialect import Dialect
 from tests.capture.reading import shown
 
 
@@ -60,15 +59,9 @@ def frames_of(capture: Path | bytes) -> list[Frame]:
     return frames
 
 
-def clean(
-    frames: Iterable[Frame],
-    limits: Limits | None = None,
-    dialect: Dialect | None = None,
-    *,
-    decapsulate: bool = False,
-) -> Cleaned:
+def clean(frames: Iterable[Frame], limits: Limits | None = None, **options: Any) -> Cleaned:
     """Clean a capture; the cleaner must hold nothing at the end."""
-    cleaner = Cleaner(limits=limits, dialect=dialect, decapsulate=decapsulate)
+    cleaner = Cleaner(limits=limits, **options)
     written = [each for frame in frames for each in cleaner.receive(frame)]
     written += cleaner.finish()
     assert not cleaner._orders

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from scapy_mpa.stream.events import ErrorFound
+from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, FPDURecovered
 from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.segment import Segment as Received
 from tests.clean.cleaning import clean, events, fpdus, frames_of, segments
-from tests.cli.command import records, run
+from tests.cli.command import run
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started, whole
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, FIN, RST, SYN, Segment
@@ -102,21 +103,19 @@ def other_octets() -> list[Segment]:
 
 
 ONE, OTHER = whole((1000, 5000)).segments, other_octets()
-CAPTURES = {
-    "other octets": ([*ONE, *OTHER, *ONE], 3),
-    "appended to itself": ([*ONE, *ONE], 1),
-    "in blocks": ([each for at in range(0, len(ONE), 5) for each in ONE[at : at + 5] * 2], 1),
-}
+BLOCKS = [ONE[at : at + 5] * 2 for at in range(0, len(ONE), 5)]
 
 
-@pytest.mark.parametrize("kind", CAPTURES)
-def test_connections_and_fpdus_before_and_after(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("parts", "connections"),
+    [([ONE, OTHER, ONE], 3), ([ONE, ONE], 1), (BLOCKS, 1)],
+    ids=["other octets", "appended to itself", "in blocks"],
+)
+def test_connections_and_fpdus_before_and_after(
+    parts: Sequence[Sequence[Segment]], connections: int
+) -> None:
     """A cleaned capture has the same numbers of both."""
-    segments, connections = CAPTURES[kind]
-    before, after = tmp_path / "before.pcap", tmp_path / "after.pcap"
-    before.write_bytes(pcapfile.pcap(pcapfile.frames(segments)))
-    assert run("clean", before, "-o", after).exit_code == 0
-    for path in (before, after):
-        types = [each["type"] for each in records(path)]
-        assert types.count("connection") == connections
-        assert types.count("fpdu") == 16 * connections
+    frames = frames_of(capture(parts))
+    for each in (frames, clean(frames).frames):
+        types = Counter(map(type, events(each)))
+        assert (types[ConnectionEnded], types[FPDURecovered]) == (connections, 16 * connections)

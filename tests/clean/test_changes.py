@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 import tracemalloc
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,8 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.clean import Cleaner
-from scapy_mpa.craft import Conversation, Endpoint, Segment
+from scapy_mpa.craft import Conversation, Segment
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.stream.events import StartupSeen
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import reverse_flow
@@ -40,24 +40,17 @@ from tests.truth import mpastream, pcapfile
 
 WORD = 0xFFFFFFFF
 WITH_HANDSHAKE = tuple(each for each in BEGINNINGS if each != "nothing")
-SUPPLIED = "supplied"
 
 
-def marked(**options: Any) -> Conversation:
+def marked(options: str = "") -> Conversation:
     """A conversation with Markers in both directions."""
-    conversation = Conversation(markers=True, packing="stream", **options)
-    for size in (0, 10, 3000, 700):
-        conversation.initiator.send(bytes(size))
-        conversation.responder.send(bytes(size))
-    conversation.close()
-    return conversation
+    sends = [f"initiator send {size}\nresponder send {size}\n" for size in (0, 10, 3000, 700)]
+    return parse_scenario(f"markers both\npacking stream\n{options}\n{''.join(sends)}close")
 
 
-def holed(count: int, size: int, **options: Any) -> tuple[Conversation, list[Segment], Segment]:
+def holed(count: int, size: int, options: str = "") -> tuple[Conversation, list[Segment], Segment]:
     """Many FPDUs with Markers in one direction, the segments without one, and the missing one."""
-    conversation = Conversation(markers=True, **options)
-    for _ in range(count):
-        conversation.initiator.send(bytes(size))
+    conversation = parse_scenario(f"markers both\n{options}\nrepeat {count} initiator send {size}")
     sent = conversation.segments()
     return conversation, [*sent[:8], *sent[9:]], sent[8]
 
@@ -73,7 +66,7 @@ def test_markers_are_removed() -> None:
     Each FPDU is in a segment of its own, in the order of the stream.  It has the time of the frame
     that completed it, also where the clock goes back.
     """
-    frames = marked(mss=536).frames()
+    frames = marked("mss 536").frames()
     frames[20:] = [each._replace(time_ns=each.time_ns - 10**12) for each in frames[20:]]
     cleaned = clean(frames)
     found = recovered(frames)
@@ -137,22 +130,15 @@ def test_a_dropped_reset_is_not_written_where_numbers_have_changed(at: int) -> N
 
 def test_an_rtr_frame_is_removed() -> None:
     """What follows it then follows the Request."""
-    conversation = Conversation(rtr_frame=True, markers=True, strict=False)
-    conversation.startup(rtr_private_data=b"ready")
-    for number in range(4):
-        conversation.initiator.send(bytes([number]) * 600)
-        conversation.responder.send(bytes([number]) * 600)
-    conversation.close()
-    frames = conversation.frames()
+    begin = 'rtr-frame both\nmarkers both\nstrict off\nstartup rtr-private-data "ready"\n'
+    sends = "initiator send 600\nresponder send 600\n" * 4
+    frames = parse_scenario(f"{begin}{sends}close").frames()
     cleaned = clean(frames)
-    assert cleaned.report.rtr_frames == 1
     assert "1 Rtr Frame removed" in list(cleaned.report.lines())
-    assert cleaned.report.startup_frames == 0
     assert not any(b"MPA ID Rtr" in each.payload for each in segments(cleaned.frames))
     expected = fpdus(frames)
     assert expected.total() == 8
     assert fpdus(cleaned.frames) == expected
-    assert cleaned.report.holes == 0
 
 
 @pytest.mark.slow
@@ -190,30 +176,13 @@ def test_other_traffic_keeps_its_place() -> None:
     ]
 
 
-@pytest.mark.parametrize("at", [3, 4, 5])
-def test_startup_frames_are_supplied(at: int) -> None:
-    """A capture that begins after the handshake, the Request or the Reply gets the missing ones."""
-    conversation = marked(ack_every=0)
-    cleaned = clean(renumbered(conversation.frames()[at:]))
-    supplied = [each for each in cleaned.comments if SUPPLIED in each]
-    assert [each.kind.value for each in startup_frames(cleaned)] == ["request", "reply"]
-    assert cleaned.report.startup_frames == max(0, at - 3)
-    assert cleaned.report.handshakes == (at > 3)
-    assert len(supplied) == max(0, at - 3) + 3 * (at > 3)
-    assert fpdus(cleaned.frames) == fpdus(renumbered(conversation.frames()[at:]))
-
-
 def test_a_second_handshake() -> None:
     """Octets in streaming mode have the numbers of supplied startup frames, which look like copies.
 
     So these follow a handshake of their own, though the SYN was captured.
     """
-    conversation = Conversation(markers=True, ack_every=0)
-    conversation.responder.octets(b"hello")
-    conversation.startup()
-    for _ in range(3):
-        conversation.initiator.send(bytes(100))
-    frames = renumbered(conversation.frames())
+    begin = 'markers both\nack-every 0\nresponder octets "hello"\nstartup'
+    frames = renumbered(parse_scenario(f"{begin}\nrepeat 3 initiator send 100").frames())
     startup = [each.number for each in frames if b"MPA ID Re" in each.octets]
     cleaned = clean(renumbered(each for each in frames if each.number not in startup))
     assert len(startup) == cleaned.report.startup_frames == 2
@@ -225,11 +194,8 @@ def test_a_second_handshake() -> None:
 @pytest.mark.parametrize("crc", [False, True])
 def test_bits_of_supplied_startup_frames(crc: bool) -> None:
     """C is set if CRCs are on, as FPDUs or the other startup frame show; M is not set."""
-    conversation = Conversation(crc=crc, revision=1)
-    for size in range(200, 2000, 100):
-        conversation.initiator.send(bytes(size))
-        conversation.responder.send(bytes(size))
-    frames = conversation.frames()
+    sends = [f"initiator send {size}\nresponder send {size}\n" for size in range(200, 2000, 100)]
+    frames = parse_scenario(f"crc {'both' if crc else 'neither'}\n{''.join(sends)}").frames()
     for part in frames[5:], frames[4:5]:
         written = startup_frames(clean(renumbered(part)))
         assert [(each.crc, each.markers, each.revision) for each in written] == [
@@ -239,10 +205,7 @@ def test_bits_of_supplied_startup_frames(crc: bool) -> None:
 
 def test_octets_captured_after_the_request_that_follows_them() -> None:
     """Octets in streaming mode are written before the startup frame that follows them."""
-    conversation = Conversation()
-    conversation.initiator.octets(b"hello")
-    conversation.startup()
-    conversation.initiator.send(b"x")
+    conversation = parse_scenario('initiator octets "hello"\nstartup\ninitiator send "x"')
     sent = conversation.segments()
     hello = next(at for at, each in enumerate(sent) if each.octets == b"hello")
     request = next(at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID Req"))
@@ -253,14 +216,12 @@ def test_octets_captured_after_the_request_that_follows_them() -> None:
     assert cleaned.report.left_out == 0
 
 
-@pytest.mark.parametrize("host", ["10.0.0.{}", "fd00::{}"])
+@pytest.mark.parametrize("host", ["10.0.0.{}:4000", "[fd00::{}]:4000"])
 def test_fpdus_larger_than_a_datagram(host: str) -> None:
     """Each is split into two segments of about the same size."""
-    ends = Endpoint(host.format(1), 40000), Endpoint(host.format(2), 4000)
-    conversation = Conversation(*ends, markers=True, mulpdu=65535, packing="stream")
-    conversation.initiator.send(bytes(65000))
-    conversation.initiator.send(bytes(65517))
-    frames = conversation.frames()
+    options = f"endpoints {host.format(1)} {host.format(2)}\nmarkers both\nmulpdu 65535\n"
+    sends = "packing stream\ninitiator send 65000\ninitiator send 65517"
+    frames = parse_scenario(options + sends).frames()
     cleaned = clean(frames)
     sizes = [each.length for each in segments(cleaned.frames) if each.length > 100]
     assert sizes == [65024, 32772, 32772]
@@ -269,7 +230,7 @@ def test_fpdus_larger_than_a_datagram(host: str) -> None:
 
 def test_memory_is_bounded() -> None:
     """A hole that is never filled or acknowledged does not delay the following frames for ever."""
-    conversation, sent, _ = holed(400, 1400, ack_every=0)
+    conversation, sent, _ = holed(400, 1400, "ack-every 0")
     frames = conversation.frames(sent)
     limits = Limits(octets_per_half=1 << 16, octets_in_total=1 << 16)
     cleaner = Cleaner(limits=limits)
@@ -285,9 +246,7 @@ def test_memory_is_bounded() -> None:
 
 def test_fpdus_that_are_found_after_their_frames_were_copied() -> None:
     """They are counted as FPDUs, and none of their octets as left out."""
-    conversation = Conversation(crc=False)
-    for _ in range(5):
-        conversation.initiator.send(bytes(200))
+    conversation = parse_scenario("crc neither\nrepeat 5 initiator send 200")
     frames = conversation.frames(conversation.segments()[5:])
     report = clean(frames, Limits(octets_in_total=1 << 11)).report
     assert (report.left, report.fpdus, report.left_out) == (4, 1, 0)
@@ -326,7 +285,7 @@ def test_only_the_headers_of_a_first_frame_are_kept() -> None:
 
 def test_more_memory_costs_no_more_work() -> None:
     """To decide a slot takes no look at all the frames that wait after the hole."""
-    conversation, sent, _ = holed(2000, 60, ack_every=0)
+    conversation, sent, _ = holed(2000, 60, "ack-every 0")
     frames = conversation.frames(sent)
 
     def spent(octets: int) -> int:

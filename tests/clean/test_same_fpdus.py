@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.stream.events import ErrorFound
 from tests.captures import OVER_IFT, OVER_SCTP, OVER_TCP, PCAPS, capture_name
 from tests.clean.cleaning import clean, events, fpdus, frames_of, renumbered, segments, startups
@@ -74,12 +75,8 @@ def test_crafted_conversations(impair: Impairment, conversation: Conversation, s
 
 def rejected_first() -> Conversation:
     """A rejected startup, an accepted one, and an FPDU of each side."""
-    conversation = Conversation(revision=1)
-    conversation.startup(rejected=True)
-    conversation.startup(b"odd")
-    conversation.initiator.send(bytes(100))
-    conversation.responder.send(bytes(100))
-    return conversation
+    startups = 'revision 1\nstartup rejected\nstartup private-data "odd"'
+    return parse_scenario(f"{startups}\ninitiator send 100\nresponder send 100")
 
 
 @pytest.mark.parametrize(
@@ -126,12 +123,9 @@ def test_fpdus_before_a_request() -> None:
 
 def long_talk() -> Conversation:
     """A conversation of more than 64 segments.  Each is acknowledged at once."""
-    conversation = Conversation(markers=True, ack_every=1)
-    conversation.startup(b"asked", b"answered")
-    for _ in range(25):
-        conversation.initiator.send(bytes(100))
-        conversation.responder.send(bytes(200))
-    return conversation
+    startup = 'startup private-data "asked" reply-private-data "answered"\n'
+    sends = "initiator send 100\nresponder send 200\n" * 25
+    return parse_scenario(f"markers both\nack-every 1\n{startup}{sends}")
 
 
 @pytest.mark.parametrize("late", [1, 2, 8, 30, 58])

@@ -13,38 +13,30 @@ REJECTION = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, rejected=1)
 MARKED = mpastream.startup_frame(mpastream.REQUEST_KEY, markers=1, crc=1)
 ERDMA = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, revision=129) + b"\1\2\3\4\5\6\7\x08"
 
-Segments = list[tuple[int, list[bytes]]]
-"""For each segment its sender, and the parts of its payload."""
-
-SITUATIONS: dict[str, Segments] = {
-    "before the Request, in its segment": [(0, [b"hello", REQUEST]), (1, [REPLY])],
-    "before the Request, in segments": [
-        (0, [b"hel"]),
-        (1, [b"yes?"]),
-        (0, [b"lo"]),
-        (0, [REQUEST]),
-        (1, [REPLY]),
-    ],
-    "after a rejection, in its segment": [
-        (0, [MARKED]),
-        (1, [REJECTION, b"so"]),
-        (0, [b"sorry", REQUEST]),
-        (1, [REPLY]),
-    ],
-    "after a frame that is written shorter": [
-        (0, [ERDMA]),
-        (1, [REJECTION, b"so"]),
-        (0, [b"sorry"]),
-        (1, [b"well"]),
-        (0, [b"once more"]),
-        (0, [REQUEST]),
-        (1, [REPLY]),
-    ],
-    "only a rejection": [(0, [b"hello", REQUEST]), (1, [REJECTION, b"so"]), (0, [b"bye"])],
+SITUATIONS = {
+    "before the Request, in its segment": "> hello+REQUEST < REPLY",
+    "before the Request, in segments": "> hel < yes? > lo > REQUEST < REPLY",
+    "after a rejection, in its segment": "> MARKED < REJECTION+so > sorry+REQUEST < REPLY",
+    "after a frame that is written shorter": "> ERDMA < REJECTION+so > sorry < well > once-more "
+    "> REQUEST < REPLY",
+    "only a rejection": "> hello+REQUEST < REJECTION+so > bye",
 }
-
+"""The segments of the Initiator (>) and of the Responder (<), and the parts of their payload."""
+FRAMES = {
+    **{"REQUEST": REQUEST, "REPLY": REPLY, "REJECTION": REJECTION},
+    **{"MARKED": MARKED, "ERDMA": ERDMA},
+}
 WRITTEN = {MARKED: REQUEST, ERDMA: REQUEST}
 """Startup frames that are not written as captured, and how they are written."""
+
+
+def parts_of(situation: str) -> list[tuple[int, list[bytes]]]:
+    """For each segment its sender, and the parts of its payload."""
+    words = SITUATIONS[situation].split()
+    return [
+        ("><".index(by), [FRAMES.get(part, part.encode()) for part in payload.split("+")])
+        for by, payload in zip(words[::2], words[1::2], strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,10 +47,10 @@ def test_all_octets_are_written(when: str, size: int | None) -> None:
 
     Sequence numbers have no gap, also where they were changed.
     """
-    talk = Talk()
-    for direction, parts in SITUATIONS[when]:
+    talk, sent = Talk(), parts_of(when)
+    for direction, parts in sent:
         talk.say(direction, b"".join(parts), size=size)
-    if any(REPLY in parts for _, parts in SITUATIONS[when]):
+    if any(REPLY in parts for _, parts in sent):
         talk.say(0, STREAM)
         talk.say(1, STREAM)
     talk.close()
@@ -72,7 +64,7 @@ def test_all_octets_are_written(when: str, size: int | None) -> None:
             if each.flow == flow and each.payload:
                 assert each.seq == (first + len(octets)) % 2**32
                 octets += each.payload
-        parts = [part for sender, each in SITUATIONS[when] if sender == direction for part in each]
+        parts = [part for sender, each in sent if sender == direction for part in each]
         expected = b"".join(WRITTEN.get(part, part) for part in parts)
         assert octets[: len(expected)] == expected
         assert octets[len(expected) :] in (b"", STREAM)

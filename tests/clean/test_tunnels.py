@@ -10,22 +10,14 @@ from scapy.layers.inet import IP, fragment
 from scapy.layers.l2 import Ether
 
 from scapy_mpa.capture import Frame
-from scapy_mpa.craft import Conversation
+from scapy_mpa.craft.scenario import parse_scenario
 from tests.capture.stacks import ALONE
 from tests.capture.test_stacks import NOT_IN_TSHARK
 from tests.clean.cleaning import clean, fpdus, renumbered, segments, shown_fpdus
 
-
-def conversation() -> Conversation:
-    """A conversation with Markers, and FPDUs across segments."""
-    made = Conversation(markers=True, packing="stream")
-    for number in range(12):
-        made.initiator.send(bytes([number]) * 700)
-        made.responder.write(bytes([number]) * 900, stag=7, to=900 * number)
-    return made
-
-
-PLAIN = conversation().frames()
+SENDS = "initiator send 700\nresponder write 900 stag 7\n" * 12
+PLAIN = parse_scenario(f"markers both\npacking stream\n{SENDS}").frames()
+"""A conversation with Markers, and FPDUs across segments."""
 
 
 def inside(name: str) -> list[Frame]:

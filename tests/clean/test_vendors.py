@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scapy_mpa.craft import Conversation, FPDUItem
 from scapy_mpa.craft.impairments import Duplication, Reordering, impair
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.fpdu import pad_length
 from tests.clean.cleaning import Cleaned, clean, fpdus, recovered, segments, startups
+from tests.truth.mpastream import build_stream
 
 LENGTHS = st.lists(st.integers(0, 700), max_size=9)
 PACKINGS = st.sampled_from(("aligned", "packed", "stream"))
@@ -43,13 +43,11 @@ def streams(cleaned: Cleaned) -> set[bytes]:
 
 def standard(conversation: Conversation) -> set[bytes]:
     """The same FPDUs as RFC 5044 4.1 has them, with a CRC field of zeros."""
-    found: dict[int, bytes] = {0: b"", 1: b""}
-    for item in conversation.script:
-        if isinstance(item, FPDUItem):
-            pad = bytes(pad_length(len(item.ulpdu)))
-            length = len(item.ulpdu).to_bytes(2, "big")
-            found[item.side] += length + item.ulpdu + pad + bytes(4)
-    return set(found.values())
+    items = [each for each in conversation.script if isinstance(each, FPDUItem)]
+    return {
+        build_stream([each.ulpdu for each in items if each.side == side], crc=False)[0]
+        for side in (0, 1)
+    }
 
 
 @given(LENGTHS, PACKINGS, st.integers(60, 1460), st.integers(0, 99), st.booleans())

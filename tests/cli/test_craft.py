@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from scapy_mpa.craft.scenario import parse_scenario
 from tests.captures import CRAFTED, PCAPS
 from tests.cli.command import Record, parsed, process, records, run
 from tests.craft.reading import known
+from tests.craft.test_reported import agrees
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
 
@@ -39,12 +39,6 @@ def known_of(capture: Path, *options: object) -> list[Record]:
     return known(records(capture, *options))
 
 
-def key(record: Record) -> tuple[Any, ...]:
-    """What distinguishes startup frames and FPDUs."""
-    names = ("type", "src", "seq", "kind", "ulpdu_length", "crc", "markers", "payload_length")
-    return tuple(record.get(name) for name in names)
-
-
 @pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
 @pytest.mark.parametrize("name", ["read", "markers", "reject-then-accept", "sequence-wrap"])
 def test_truth(tmp_path: Path, name: str, suffix: str) -> None:
@@ -67,14 +61,11 @@ def test_truth_has_the_times_of_the_file(tmp_path: Path) -> None:
     assert found == wanted
 
 
-def test_name_chooses_the_format(tmp_path: Path) -> None:
-    """pcapng if the file is named so, else pcap. Standard output is pcapng."""
-    for name, magic in ("a.pcap", "d4c3b2a1"), ("a", "d4c3b2a1"), ("a.pcapng", "0a0d0d0a"):
-        run("craft", "send", "-o", tmp_path / name)
-        written = (tmp_path / name).read_bytes()
-        assert written[:4].hex() == magic
+def test_standard_output_is_pcapng(tmp_path: Path) -> None:
+    """Standard output is what a file named pcapng is."""
+    run("craft", "send", "-o", tmp_path / "a.pcapng")
     done = process("craft", "send", "-o", "-")
-    assert (done.stdout, done.stderr) == (written, b"")
+    assert (done.stdout, done.stderr) == ((tmp_path / "a.pcapng").read_bytes(), b"")
 
 
 def test_comment_says_how_it_was_made(tmp_path: Path) -> None:
@@ -100,7 +91,6 @@ def test_seed(tmp_path: Path) -> None:
         return path.read_bytes()
 
     assert made("storage") == made("storage", "--seed", 0) != made("storage", "--seed=1")
-    assert made(scenario, "--seed", 0) != made(scenario, "--seed", 1)
     run("craft", scenario, "-o", tmp_path / "x.pcap")
     own = (tmp_path / "x.pcap").read_bytes()
     run("craft", scenario, "-o", tmp_path / "x.pcap", "--seed", 1)
@@ -131,8 +121,7 @@ FINDABLE = [
 def test_impairments(tmp_path: Path, name: str, options: list[str]) -> None:
     """Exactly the records of the truth are found, and the impairment changes the capture."""
     capture, truth = crafted(tmp_path, name, *options)
-    found, wanted = (map(key, of_frames(each)) for each in (records(capture), truth))
-    assert sorted(found, key=repr) == sorted(wanted, key=repr)
+    agrees(of_frames(records(capture)), of_frames(truth))
     run("craft", name, "-o", tmp_path / "plain.pcapng")
     assert capture.read_bytes() != (tmp_path / "plain.pcapng").read_bytes()
 
@@ -223,12 +212,14 @@ def test_documented_scenarios(tmp_path: Path, number: int) -> None:
         assert run("craft", scenario, "-o", capture).exit_code == 0
         return
     capture, truth = crafted(tmp_path, scenario)
-    reported, found = (list(map(key, of_frames(each))) for each in (truth, records(capture)))
+    found = known_of(capture)
     if "ulpdu-length" in SCENARIOS[number]:
         # The truth leaves out an FPDU with a wrong length. If it is found, it is bad.
-        assert all(each in reported or "bad" in each for each in found)
-        found = [each for each in found if each in reported]
-    assert found == reported
+        found = [each for each in of_frames(found) if each.get("crc") != "bad"]
+        assert [each["seq"] for each in found] == [each["seq"] for each in truth]
+        agrees(found, truth)
+    else:
+        assert found == truth
 
 
 def test_documented_options_and_steps() -> None:

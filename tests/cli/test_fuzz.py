@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapNgReader
 
-from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import mutations
+from scapy_mpa.craft.scenario import parse_scenario
 from tests.cli.command import PCAPS, parsed, run
 from tests.cli.test_whole_files import listing
 
@@ -79,13 +79,9 @@ def test_single_case_is_made_again(tmp_path: Path, source: tuple[object, ...]) -
 @pytest.mark.parametrize("others", [0, 1])
 def test_fpdus_without_a_whole_header_in_a_captured_connection(tmp_path: Path, others: int) -> None:
     """A peer may send a ULPDU that is shorter than a DDP header (RFC 5041 4.1)."""
-    conversation = Conversation(strict=False)
-    conversation.initiator.fpdu(b"A@A")
-    for _ in range(others):
-        conversation.initiator.send(bytes(100))
-    conversation.close()
+    steps = 'strict off\ninitiator fpdu "A@A"\n' + "initiator send 100\n" * others + "close"
     capture = tmp_path / "short.pcap"
-    conversation.write(capture)
+    parse_scenario(steps).write(capture)
     target = tmp_path / "corpus"
     result = run("fuzz", "-o", target, "--from", capture, "--only", "fuzz/*", "-n", 3)
     assert (result.exit_code, result.exception) == (0, None)

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 
 import pytest
 
-from tests.cli.command import COMMAND, PCAPS, PROBE, RPING, environment, process, run
+from tests.cli.command import COMMAND, PROBE, RPING, environment, process, run
 from tests.cli.running import drained, on_linux, on_terminal, posix, running
 from tests.cli.test_ring import frames_of, octets_of
 
@@ -36,39 +35,6 @@ def test_a_live_capture_is_read_at_once(
         it.stdin.close()
         assert rest in it.stdout.read()
         assert it.process.wait(30) == 0
-
-
-CLOSED = "scapy-mpa: standard output was closed"
-LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
-
-
-@posix
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["clean", LARGE, "-o", "-"], f"{CLOSED}, so cleaning stopped"),
-        (["craft", "large-message", "-o", "-"], CLOSED),
-        # Lists end without a message: their reader has read enough.
-        *(
-            (words, None)
-            for words in (
-                *(["dissect", LARGE], ["dissect", "--json", LARGE], ["summary", "--json", LARGE]),
-                *(["craft", "--list"], ["shell", "-c", "print(1)"]),
-            )
-        ),
-    ],
-)
-def test_standard_output_is_a_closed_pipe(arguments: list[object], message: str | None) -> None:
-    """Output into a closed pipe, as with ``| head -1``, stops the command with status 2, and at
-    most one line."""
-    read_end, write_end = os.pipe()
-    os.close(read_end)
-    try:
-        done = process(*arguments, capture_output=False, stdout=write_end, stderr=subprocess.PIPE)
-    finally:
-        os.close(write_end)
-    assert done.returncode == 2
-    assert re.fullmatch(f"{message}\n" if message else "", done.stderr.decode())
 
 
 @posix

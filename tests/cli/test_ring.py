@@ -52,14 +52,12 @@ def octets_of(frames: Sequence[Stamped], name: str = "") -> bytes:
     return compress(octets)
 
 
-def written(directory: Path, parts: dict[str, Sequence[Stamped]]) -> list[Path]:
+def written(directory: Path, names: str, parts: Sequence[Sequence[Stamped]]) -> list[Path]:
     """Files of these names, in this order."""
-    paths = []
-    for name, frames in parts.items():
-        path = directory / name
+    paths = [directory / name for name in names.split()]
+    for path, frames in zip(paths, parts, strict=True):
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(octets_of(frames, name))
-        paths.append(path)
+        path.write_bytes(octets_of(frames, path.name))
     return paths
 
 
@@ -73,37 +71,25 @@ def records_of(*arguments: object) -> list[dict[str, object]]:
 @pytest.fixture(name="whole", scope="module")
 def _whole(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
     """The records of the capture in one file."""
-    return records_of(*written(tmp_path_factory.mktemp("whole"), {"whole.pcap": FRAMES}))
+    return records_of(*written(tmp_path_factory.mktemp("whole"), "whole.pcap", [FRAMES]))
 
 
 OF_ONE_RING = {
-    "dumpcap": ["ring_00001.pcap", "ring_00002.pcap", "ring_00003.pcap"],
-    "dumpcap with times": [
-        "a_00009_20260101120000.pcapng",
-        "a_00010_20260101120500.pcapng",
-        "a_00011_20260101121000.pcapng",
-    ],
-    "dumpcap, times first": [
-        "a_20260101120000_00001.pcapng.gz",
-        "a_20260101120500_00002.pcapng.gz",
-        "a_20260101121000_00003.pcapng.gz",
-    ],
-    "tcpdump -C": ["trace", "trace1", "trace2"],
-    "tcpdump -C, with an extension": ["trace.pcap", "trace.pcap1", "trace.pcap2"],
-    "tcpdump -C, as a shell sorts": ["trace.pcap9", "trace.pcap10", "trace.pcap11"],
-    "tcpdump -W": ["trace.pcap08", "trace.pcap09", "trace.pcap10"],
-    "tcpdump -W, starting again": ["trace.pcap2", "trace.pcap0", "trace.pcap1"],
-    "tcpdump -z gzip": ["t.pcap.gz", "t.pcap1.gz", "t.pcap2"],
-    "tcpdump -G": [
-        "t-2026-01-01_12:00:00.pcap",
-        "t-2026-01-01_12:05:00.pcap",
-        "t-2026-01-01_12:10:00.pcap",
-    ],
-    "tcpdump -G, seconds": ["t1767265200.pcap", "t1767265500.pcap", "t1767265800.pcap"],
-    **{
-        f"tcpdump -C, {name}": [f"t.pcap{end}", f"t.pcap1{end}", f"t.pcap2{end}"]
-        for name, end in SUFFIXES.items()
-    },
+    "dumpcap": "ring_00001.pcap ring_00002.pcap ring_00003.pcap",
+    "dumpcap with times": "a_00009_20260101120000.pcapng a_00010_20260101120500.pcapng "
+    "a_00011_20260101121000.pcapng",
+    "dumpcap, times first": "a_20260101120000_00001.pcapng.gz a_20260101120500_00002.pcapng.gz "
+    "a_20260101121000_00003.pcapng.gz",
+    "tcpdump -C": "trace trace1 trace2",
+    "tcpdump -C, with an extension": "trace.pcap trace.pcap1 trace.pcap2",
+    "tcpdump -C, as a shell sorts": "trace.pcap9 trace.pcap10 trace.pcap11",
+    "tcpdump -W": "trace.pcap08 trace.pcap09 trace.pcap10",
+    "tcpdump -W, starting again": "trace.pcap2 trace.pcap0 trace.pcap1",
+    "tcpdump -z gzip": "t.pcap.gz t.pcap1.gz t.pcap2",
+    "tcpdump -G": "t-2026-01-01_12:00:00.pcap t-2026-01-01_12:05:00.pcap "
+    "t-2026-01-01_12:10:00.pcap",
+    "tcpdump -G, seconds": "t1767265200.pcap t1767265500.pcap t1767265800.pcap",
+    **{f"tcpdump -C, {n}": f"t.pcap{end} t.pcap1{end} t.pcap2{end}" for n, end in SUFFIXES.items()},
 }
 """Names in order of time."""
 
@@ -111,19 +97,19 @@ OF_ONE_RING = {
 @pytest.mark.parametrize("how", OF_ONE_RING)
 def test_ring_is_one_capture(tmp_path: Path, how: str, whole: list[dict[str, object]]) -> None:
     """In any order of the arguments, frames are numbered on from file to file."""
-    first, second, third = written(tmp_path, dict(zip(OF_ONE_RING[how], PARTS, strict=True)))
+    first, second, third = written(tmp_path, OF_ONE_RING[how], PARTS)
     assert records_of(first, second, third) == whole
     assert records_of(third, first, second) == whole
     assert records_of("--check", second, third, first) == whole
 
 
 APART = {
-    "other names": ["a.pcap", "b.pcap", "c.pcap"],
-    "own numbers": ["run1.pcap", "run2.pcap", "run3.pcap"],
-    "of several rings": ["a_00001.pcap", "b_00002.pcap", "c_00003.pcap"],
-    "in several directories": ["a/x_00001.pcap", "b/x_00002.pcap", "c/x_00003.pcap"],
-    "a file and its compressed copies": ["x1.pcap", "x1.pcap.gz", "x1.pcap.bz2"],
-    "in several formats": ["x_00001.pcap", "x_00002.pcapng", "x_00003.pcap.gz"],
+    "other names": "a.pcap b.pcap c.pcap",
+    "own numbers": "run1.pcap run2.pcap run3.pcap",
+    "of several rings": "a_00001.pcap b_00002.pcap c_00003.pcap",
+    "in several directories": "a/x_00001.pcap b/x_00002.pcap c/x_00003.pcap",
+    "a file and its compressed copies": "x1.pcap x1.pcap.gz x1.pcap.bz2",
+    "in several formats": "x_00001.pcap x_00002.pcapng x_00003.pcap.gz",
 }
 
 
@@ -133,8 +119,7 @@ def test_several_captures(tmp_path: Path, how: str) -> None:
 
     ``--separate`` does the same for a ring. A file that is named twice is read twice.
     """
-    names = APART.get(how, OF_ONE_RING["dumpcap"])
-    paths = written(tmp_path, dict(zip(names, PARTS, strict=True)))
+    paths = written(tmp_path, APART.get(how, OF_ONE_RING["dumpcap"]), PARTS)
     if how != "separate":
         paths.append(paths[0])
     alone = [records_of(path) for path in paths]
@@ -146,10 +131,8 @@ def test_several_captures(tmp_path: Path, how: str) -> None:
 
 def test_headings_and_tables(tmp_path: Path) -> None:
     """All files of a ring have one heading, in the place of the first that is named."""
-    first, second, third = written(
-        tmp_path, dict(zip(OF_ONE_RING["tcpdump -C"], PARTS, strict=True))
-    )
-    (other,) = written(tmp_path, {"other.pcap": FRAMES})
+    first, second, third = written(tmp_path, OF_ONE_RING["tcpdump -C"], PARTS)
+    (other,) = written(tmp_path, "other.pcap", [FRAMES])
     for command in ("dissect", "summary"):
         lines = run(command, second, other, third, first).stdout.splitlines()
         heads = [at for at, line in enumerate(lines) if line.startswith("==>")]
@@ -165,7 +148,7 @@ def test_headings_and_tables(tmp_path: Path) -> None:
 def test_captures_that_overlap_in_time(tmp_path: Path) -> None:
     """If one begins before the other ends, they are several captures, and a line says so."""
     late = [(at + 1, each) for at, each in FRAMES]
-    one, other = written(tmp_path, {"eth": FRAMES, "eth1": late})
+    one, other = written(tmp_path, "eth eth1", [FRAMES, late])
     result = run("dissect", "--json", other, one)
     assert result.exit_code in (0, 1)
     assert result.stderr == (
@@ -177,10 +160,8 @@ def test_captures_that_overlap_in_time(tmp_path: Path) -> None:
 
 def test_damaged_files(tmp_path: Path) -> None:
     """Only the unreadable part of a damaged file is missing."""
-    names = [f"r_{number:05}.pcap" for number in range(5)]
-    first, cut, third, empty, text = written(
-        tmp_path, dict(zip(names, [*PARTS, [], []], strict=True))
-    )
+    names = " ".join(f"r_{number:05}.pcap" for number in range(5))
+    first, cut, third, empty, text = written(tmp_path, names, [*PARTS, [], []])
     cut.write_bytes(cut.read_bytes()[:-1])
     text.write_text("no capture")
     result = run("summary", "--json", first, cut, third, empty, text, tmp_path / "r_00009.pcap")
@@ -191,7 +172,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     assert none == f"scapy-mpa: {empty}: there are no frames in it"
     assert other.startswith(f"scapy-mpa: {text}: ")
     assert "no such file" in missing
-    (alone,) = written(tmp_path, {"x.pcap": [*FRAMES[: 2 * THIRD - 1], *FRAMES[2 * THIRD :]]})
+    (alone,) = written(tmp_path, "x.pcap", [[*FRAMES[: 2 * THIRD - 1], *FRAMES[2 * THIRD :]]])
     expected = parsed(run("summary", "--json", alone).stdout)
     assert parsed(result.stdout) == expected
 

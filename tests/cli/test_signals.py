@@ -35,7 +35,8 @@ BEGIN = octets_of(FRAMES[:WHOLE])
 CUT = octets_of(FRAMES[: WHOLE + 1])[:-10]
 """These frames and a part of the next one."""
 
-DONE = f"scapy-mpa: standard input: interrupted after frame {WHOLE}\n"
+STOPPED = "scapy-mpa: standard input: interrupted"
+DONE = f"{STOPPED} after frame {WHOLE}\n"
 
 
 @pytest.fixture
@@ -46,33 +47,28 @@ def long_capture(tmp_path: Path) -> Path:
     return path
 
 
-COMMANDS = {
-    "dissect": ("dissect",),
-    "dissect as JSON": ("dissect", "--json"),
-    "summary": ("summary",),
-    "summary as JSON": ("summary", "--json"),
-    "with options": ("summary", "--all", "--check"),
-    "clean": ("clean", "-q", "-o", "-"),
+COMMANDS = (
+    *("dissect", "dissect --json", "summary", "summary --json", "summary --all --check"),
+    "clean -q -o -",
+)
+READ = {
+    "between frames": (BEGIN, BEGIN, DONE),
+    "in a frame": (CUT, BEGIN, DONE),
+    "before any": (BEGIN[:24], BEGIN[:24], f"{STOPPED} before any frame\n"),
 }
+"""What is read, the same as a file of whole frames, and the message."""
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-@pytest.mark.parametrize("octets", [BEGIN, CUT], ids=["between frames", "in a frame"])
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_signal_while_reading_a_pipe(command: tuple[str, ...], octets: bytes, name: str) -> None:
+@pytest.mark.parametrize("place", READ)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_signal_while_reading_a_pipe(command: str, place: str, name: str) -> None:
     """The result of all whole frames is printed, and the status is that of shells."""
-    number = getattr(signal, name)
-    with running(*command, "-") as it:
+    number, (octets, file, message) = getattr(signal, name), READ[place]
+    with running(*command.split(), "-") as it:
         it.read(octets)
-        wanted = run(*command, "-", stdin=BEGIN).stdout_bytes
-        assert it.end(number) == (wanted, DONE, 128 + number)
-
-
-def test_signal_before_the_first_frame() -> None:
-    message = "scapy-mpa: standard input: interrupted before any frame\n"
-    with running("summary", "-") as it:
-        it.read(BEGIN[:24])
-        assert it.end(signal.SIGINT) == (b"no TCP connections\n", message, 130)
+        wanted = run(*command.split(), "-", stdin=file).stdout_bytes
+        assert it.end(number) == (wanted, message, 128 + number)
 
 
 def test_rest_of_the_pipe_is_read() -> None:
@@ -85,7 +81,7 @@ def test_rest_of_the_pipe_is_read() -> None:
         it.stdin.close()
         printed, message, status = it.end(signal.SIGCONT)
     assert (printed, status) == (run("summary", RPING).stdout_bytes, 130)
-    assert message == f"scapy-mpa: standard input: interrupted after frame {len(FRAMES)}\n"
+    assert message == f"{STOPPED} after frame {len(FRAMES)}\n"
 
 
 def test_files_after_the_signal_are_not_read() -> None:

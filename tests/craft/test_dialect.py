@@ -3,22 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from scapy_mpa.craft import Conversation, StartupItem
-from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import RPCRDMAPrivateData
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
-
-
-def flags_of(conversation: Conversation) -> list[str | None]:
-    """The control flags of the startup frames."""
-    return [item.control_flags for item in conversation.script if isinstance(item, StartupItem)]
 
 
 def test_revision_is_that_of_the_dialect() -> None:
@@ -34,6 +26,8 @@ def test_revision_is_that_of_the_dialect() -> None:
         options = Conversation(dialect=dialect).options
         assert (options.revision, options.rdmap_version) == (revision, int(revision > 0))
         assert Conversation(dialect=dialect, revision=3).options.revision == 3
+        # rtr-frame-proposal-2007 2
+        assert options.has_rtr_frame == (dialect == "rtr-frame-proposal-2007")
 
 
 def test_each_dialect_has_conversations() -> None:
@@ -48,31 +42,6 @@ def test_each_dialect_has_conversations() -> None:
             assert Conversation(dialect=dialect).options.dialect is dialect
     with pytest.raises(LocalProtocolError, match="there is no dialect"):
         Conversation(dialect="rfc1149")
-
-
-RTR_2007 = "rtr-frame-proposal-2007"
-
-
-@pytest.mark.parametrize(
-    ("asked", "s_bits"),
-    [(None, [True, True]), ((True, False), [True, False]), (False, [False, False])],
-)
-def test_rtr_frame_of_its_dialect(asked: Any, s_bits: list[bool]) -> None:
-    """rtr-frame-proposal-2007 2: by default S is set and the Rtr Frame is sent."""
-    conversation = Conversation(dialect=RTR_2007, rtr_frame=asked)
-    conversation.initiator.send(b"x")
-    frames = [each for each in conversation.layout() if isinstance(each.item, StartupItem)]
-    assert [bool(each.octets[16] & 0x10) for each in frames[:2]] == s_bits
-    assert len(frames) == 2 + all(s_bits)
-    made = parse_scenario(f"dialect {RTR_2007}\nresponder send 5\nclose\n", "it")
-    assert [item.kind for item in made.script if isinstance(item, StartupItem)][2:] == ["rtr"]
-
-
-def test_flags_of_the_draft_are_abilities() -> None:
-    """The draft, 8: a flag is set unless the Initiator lacks the ability. It is no request."""
-    conversation = Conversation(dialect=DRAFT)
-    conversation.startup()
-    assert flags_of(conversation) == ["ABC"] * 2
 
 
 def test_private_data_of_a_layer() -> None:

@@ -7,7 +7,6 @@ import random
 from dataclasses import replace
 
 from scapy_mpa.craft import (
-    Conversation,
     Duplication,
     Impairment,
     Overlap,
@@ -15,6 +14,7 @@ from scapy_mpa.craft import (
     Resegmentation,
     Segment,
 )
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.tcp import FIN, SYN
 from tests.stream.crafted import of
 
@@ -45,9 +45,7 @@ IMPAIRMENTS: tuple[Impairment, ...] = (
 
 def test_keys_left_out() -> None:
     """The truth leaves out the keys that depend on the order of segments, and no others."""
-    conversation = Conversation()
-    conversation.initiator.send(b"one")
-    conversation.initiator.send(b"two")
+    conversation = parse_scenario('initiator send "one"\ninitiator send "two"')
     segments = conversation.segments()
     whole = of(conversation.truth(), "fpdu")
     for impaired in ([*segments, segments[-2]], segments[5:]):
@@ -59,8 +57,7 @@ def test_keys_left_out() -> None:
 
 def test_times_are_no_impairment() -> None:
     """If all segments come later by the same time, only the timestamps of the truth differ."""
-    conversation = Conversation()
-    conversation.initiator.send(b"one")
+    conversation = parse_scenario('initiator send "one"')
     segments = [replace(each, time_ns=each.time_ns + 7) for each in conversation.segments()]
     before, after = conversation.truth(), conversation.truth(segments)
     assert [{**each, "timestamp": 0} for each in after] == [

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from scapy_mpa.craft import Conversation, IFTConversation, conversation_of
+from scapy_mpa.craft import Conversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.tcp import FIN, RST
 
 NAMES = list(PRESETS)
-FRAMED = [name for name in NAMES if isinstance(conversation_of(name), IFTConversation)]
-"""The presets of iWARP Framing for TCP."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -27,19 +25,11 @@ def test_seeds(name: str) -> None:
         assert one != other
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_caller_options_replace_those_of_a_preset(name: str) -> None:
+def test_caller_options_replace_those_of_a_preset() -> None:
     """The caller's options replace those of the preset."""
-    is_ift = name in FRAMED
-    own = {"hc": (False, True)} if is_ift else {"markers": (False, True)}
-    conversation = conversation_of(name, mss=700, packing="packed", **own)
-    options = conversation.options
-    assert (options.mss, options.packing) == (700, "packed")
-    if is_ift:
-        assert options.ift is not None and [each.hc for each in options.ift] == [False, True]
-    else:
-        assert options.markers == (False, True)
-    assert max(len(each.octets) for each in conversation.segments()) <= 700
+    assert conversation_of("markers", markers=(False, True)).options.markers == (False, True)
+    ift = conversation_of("ift-speculative", hc=(False, True)).options.ift
+    assert ift is not None and [each.hc for each in ift] == [False, True]
 
 
 def kinds(conversation: Conversation) -> set[Any]:

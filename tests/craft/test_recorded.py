@@ -15,13 +15,13 @@ from hypothesis import assume, given
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.craft import (
     Conversation,
-    Endpoint,
     FPDUItem,
     IFTConversation,
     Interleaved,
     SctpConversation,
     recorded,
 )
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.captures import PCAPS
 from tests.craft.reading import Record, file_of, plain
@@ -92,11 +92,9 @@ def test_a_real_connection_is_recorded(name: str) -> None:
 
 def test_a_recorded_conversation_may_break_rules() -> None:
     """A captured connection may break rules.  Items that are added to it may break rules, too."""
-    conversation = Conversation(strict=False)
-    conversation.startup(private_data=bytes(600))
-    conversation.initiator.terminate(0, 1, 0)
-    conversation.initiator.send(b"after the Terminate")
-    conversation.close()
+    conversation = parse_scenario(
+        "strict off\nstartup private-data 600\ninitiator terminate 0 1 0\ninitiator send 9\nclose"
+    )
     again = recorded(capture_of(conversation.frames()))
     assert contents(plain(again.frames())) == contents(plain(conversation.frames()))
     # Rule 4 of RFC 5044 7.1.2: nothing before the Responder has received an FPDU.
@@ -112,6 +110,9 @@ def test_number_of_fpdus_and_connection_are_chosen() -> None:
     assert sum(isinstance(item, FPDUItem) for item in recorded(path, fpdus=7).script) == 7
     with pytest.raises(LocalProtocolError, match="connection 99 is not one with"):
         recorded(path, 99)
+    for fpdus in (0, -1):
+        with pytest.raises(LocalProtocolError, match=r"fpdus .* 1 to"):
+            recorded(path, fpdus=fpdus)
 
 
 def test_capture_without_a_connection_is_refused() -> None:
@@ -131,16 +132,12 @@ def many(count: int, *, reset: bool) -> io.BytesIO:
     """A capture of ``count`` connections with nothing but startup frames, then one with a Send."""
     parts = []
     for number in range(count + 1):
-        conversation = Conversation(
-            Endpoint(f"10.1.{number >> 8}.{number & 255}", 1000),
-            start_time=1000 + number,
-            strict=False,
+        others = "initiator reset" if reset else "pause 0"
+        last = 'initiator send "hello"' if number == count else others
+        conversation = parse_scenario(
+            f"endpoints 10.1.{number >> 8}.{number & 255}:1000 10.0.0.2:4000\nstrict off\n"
+            f"start-time {1000 + number}\nstartup private-data 512 reply-private-data 512\n{last}"
         )
-        conversation.startup(bytes(512), bytes(512))
-        if number == count:
-            conversation.initiator.send(b"hello")
-        elif reset:
-            conversation.reset()
         parts.append((conversation, conversation.segments()))
     return capture_of(Interleaved(parts).frames())
 
@@ -172,22 +169,11 @@ def test_memory_of_open_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_damage_of_a_capture_is_reported() -> None:
     """The readable part of a damaged capture is used. The damage is reported once it is reached."""
-    conversation = Conversation()
-    for _ in range(3):
-        conversation.initiator.send(b"hello")
+    conversation = parse_scenario("repeat 3 initiator send 5")
     octets = capture_of(conversation.frames()).getvalue()[:-30]
     with pytest.warns(RuntimeWarning, match=r"capture: at octet .*, after frame \d+: "):
         again = recorded(io.BytesIO(octets))
     reported: list[CaptureError] = []
     same = recorded(io.BytesIO(octets), tell=reported.append)
-    assert same.script == again.script
-    assert len(reported) == 1
     recorded(io.BytesIO(octets), fpdus=1, tell=reported.append)
-    assert len(reported) == 1
-
-
-@pytest.mark.parametrize("fpdus", [0, -1])
-def test_wrong_number_of_fpdus_is_refused(fpdus: int) -> None:
-    """The number of FPDUs must be at least 1."""
-    with pytest.raises(LocalProtocolError, match=r"fpdus .* 1 to"):
-        recorded(PCAPS / REAL[0], fpdus=fpdus)
+    assert same.script == again.script and len(reported) == 1

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -79,73 +81,70 @@ def test_endpoints() -> None:
     ]
 
 
-TAGGED = {"sink_stag": 1, "sink_to": 2, "src_stag": 3, "src_to": 4}
-SEND = bytes.fromhex("414300000000000000000000000200000000")
-STEP_ROWS: dict[str, Callable[[Any], object]] = {
-    r'initiator octets "HELLO\r\n"   # in streaming mode': lambda it: it.initiator.octets(
-        b"HELLO\r\n"
-    ),
-    'startup private-data "a # b" reply-private-data hex:00': lambda it: it.startup(
-        b"a # b", b"\0"
-    ),
-    "startup ird 3 ord 4 control-flags AD": lambda it: it.startup(ird=3, ord=4, control_flags="AD"),
-    "startup reply-ird 1 reply-ord 2 reply-control-flags A": lambda it: it.startup(
-        reply_ird=1, reply_ord=2, reply_control_flags="A"
-    ),
-    "startup rejected": lambda it: it.startup(rejected=True),
-    "revision 2\n\nstartup rtr read": lambda it: it.startup(rtr="read"),
-    "revision 2\nrtr-frame both\n\nstartup": lambda it: it.startup(),
-    'rtr-frame both\n\nstartup rtr-private-data "go"': lambda it: it.startup(
-        rtr_private_data=b"go"
-    ),
-    'dialect erdma\n\nstartup extension "12345678" reply-extension "abcdefgh"': lambda it: (
-        it.startup(extension=b"12345678", reply_extension=b"abcdefgh")
-    ),
-    'initiator rtr-frame private-data "ready" key "MPA ID RtR Frame"': lambda it: (
-        it.initiator.rtr_frame(b"ready", key=b"MPA ID RtR Frame")
-    ),
-    'initiator send "hello" solicited invalidate-stag 0x10': lambda it: it.initiator.send(
-        b"hello", solicited=True, invalidate_stag=0x10
-    ),
-    "responder write hex:00ff stag 9 to 0x1000": lambda it: it.responder.write(
-        b"\0\xff", 9, 0x1000
-    ),
-    'initiator read "abc" sink-stag 1 sink-to 2 src-stag 3 src-to 4': lambda it: it.initiator.read(
-        b"abc", **TAGGED
-    ),
+STEPS_OF_VERBS = (
+    'initiator octets "HELLO"',
+    'startup private-data "a # b" reply-private-data hex:00',
+    "startup ird 3 ord 4 control-flags AD",
+    "startup reply-ird 1 reply-ord 2 reply-control-flags A",
+    "startup rejected",
+    "revision 2\n\nstartup rtr read",
+    "revision 2\nrtr-frame both\n\nstartup",
+    'rtr-frame both\n\nstartup rtr-private-data "go"',
+    'dialect erdma\n\nstartup extension "12345678" reply-extension "abcdefgh"',
+    'initiator rtr-frame private-data "ready" key "MPA ID RtR Frame"',
+    'initiator send "hello" solicited invalidate-stag 0x10',
+    "responder write hex:00ff stag 9 to 0x1000",
+    'initiator read "abc" sink-stag 1 sink-to 2 src-stag 3 src-to 4',
     "responder read-request 10 sink-stag 1 sink-to 2 src-stag 3 src-to 4\n"
-    'initiator read-response "0123456789"': lambda it: (
-        it.responder.read_request(10, **TAGGED),
-        it.initiator.read_response(b"0123456789"),
-    ),
-    'initiator immediate "12345678" solicited': lambda it: it.initiator.immediate(
-        b"12345678", solicited=True
-    ),
-    "initiator atomic fetch-add stag 1 to 8 add-or-swap-data 1 original 41": lambda it: (
-        it.initiator.atomic(AtomicOperation.FETCH_ADD, 1, 8, add_or_swap_data=1, original=41)
-    ),
+    'initiator read-response "0123456789"',
+    'initiator immediate "12345678" solicited',
+    "initiator atomic fetch-add stag 1 to 8 add-or-swap-data 1 original 41",
     "responder atomic-request cmp-swap compare-data 42 compare-mask 0xFF add-or-swap-mask 15 "
-    "request-identifier 77\ninitiator atomic-response original 42": lambda it: (
-        it.responder.atomic_request(
-            AtomicOperation.CMP_SWAP,
-            compare_data=42,
-            compare_mask=0xFF,
-            add_or_swap_mask=15,
-            request_identifier=77,
-        ),
-        it.initiator.atomic_response(42),
-    ),
-    'initiator flush\nrepeat 2 initiator send ""': lambda it: (
+    "request-identifier 77\ninitiator atomic-response original 42",
+    "responder fpdu hex:0000 ulpdu-length 3 pad hex:ffff crc hex:00000000",
+    "pause 0.25\nresponder terminate 2 0 2",
+    f"dialect {IFT}\n\nnegotiate first responder",
+    f"dialect {IFT}\n\ninitiator frame hex:414300000000000000000000000200000000 vtag 7 "
+    "header-crc hex:00000000 header-size 18 payload-size 4 payload-crc hex:01020304",
+)
+"""Steps, perhaps after options and an empty line."""
+VALUES = {
+    **{"fetch-add": AtomicOperation.FETCH_ADD, "cmp-swap": AtomicOperation.CMP_SWAP},
+    "responder": 1,
+}
+
+
+def value(word: str) -> Any:
+    """The value that a word stands for."""
+    if word.startswith('"'):
+        return word[1:-1].encode()
+    if word.startswith("hex:"):
+        return bytes.fromhex(word[4:])
+    if word[0].isdigit():
+        return float(word) if "." in word else int(word, 0)
+    return VALUES.get(word, word)
+
+
+def call(text: str, conversation: Any) -> None:
+    """Call the verbs of steps, with parameters of the names in them."""
+    for line in text.rpartition("\n\n")[2].splitlines():
+        verb, *words = re.findall(r'"[^"]*"|\S+', line)
+        who, step = conversation, STEPS.get(verb)
+        if step is None:
+            who, verb, words = getattr(conversation, verb), words[0], words[1:]
+            step = SIDE_STEPS[verb]
+        wanted = len(step.wanted.split())
+        named, rest = {}, iter(words[wanted:])
+        for name in rest:
+            named[name.replace("-", "_")] = True if name in step.switches else value(next(rest))
+        getattr(who, verb.replace("-", "_"))(*map(value, words[:wanted]), **named)
+
+
+STEP_ROWS: dict[str, Callable[[Any], object]] = {
+    'initiator flush\nrepeat 2 initiator send ""   # twice': lambda it: (
         it.initiator.flush(),
         it.initiator.send(),
         it.initiator.send(),
-    ),
-    "responder fpdu hex:0000 ulpdu-length 3 pad hex:ffff crc hex:00000000": lambda it: (
-        it.responder.fpdu(b"\0\0", ulpdu_length=3, pad=b"\xff\xff", crc=bytes(4))
-    ),
-    "pause 0.25\nresponder terminate 2 0 2": lambda it: (
-        it.pause(0.25),
-        it.responder.terminate(2, 0, 2),
     ),
     'initiator write "x" stag 7\nresponder terminate 0 1 0 quoting': lambda it: (
         it.initiator.write(b"x", 7),
@@ -154,16 +153,7 @@ STEP_ROWS: dict[str, Callable[[Any], object]] = {
     "responder close half": lambda it: it.close(1, both=False),
     "initiator reset": lambda it: it.reset(0),
     "close": lambda it: it.close(),
-    f"dialect {IFT}\n\nnegotiate first responder": lambda it: it.negotiate(first=1),
-    f"dialect {IFT}\n\ninitiator frame hex:{SEND.hex()} vtag 7 header-crc hex:00000000 "
-    "header-size 18 payload-size 4 payload-crc hex:01020304": lambda it: it.initiator.frame(
-        SEND,
-        vtag=7,
-        header_size=18,
-        payload_size=4,
-        header_crc=bytes(4),
-        payload_crc=b"\1\2\3\4",
-    ),
+    **{text: partial(call, text) for text in STEPS_OF_VERBS},
 }
 """Steps, perhaps after options and an empty line, and verbs with the same effect."""
 

@@ -9,16 +9,13 @@ from typing import Any
 import pytest
 
 from scapy_mpa.craft import (
-    ControlItem,
     SctpConversation,
     conversation_of,
 )
 from scapy_mpa.craft.presets import PRESETS
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.capture.reading import shown
 from tests.craft.reading import plain
-from tests.truth import sctpstream as sctp
 
 SCTP = [name for name in PRESETS if name.startswith("sctp")]
 
@@ -28,39 +25,10 @@ def packets(conversation: SctpConversation) -> list[bytes]:
     return [segment.octets for segment in conversation.segments()]
 
 
-def test_octets() -> None:
-    """Packets are those written by hand, except Verification Tags, cookie and window."""
-    conversation = SctpConversation()
-    conversation.startup(b"hello", b"hi")
-    conversation.initiator.send(b"one")
-    conversation.close()
-    bodies = [each[12:] for each in packets(conversation)]
-    assert sctp.data(1000, 17, sctp.control(0, 1, b"hello")) in bodies
-    assert sctp.data(5000, 17, sctp.control(0, 2, b"hi")) in bodies
-    assert sctp.data(1001, 16, sctp.segment(1, sctp.send(1, b"one"))) in bodies
-    assert sctp.data(1002, 17, sctp.control(2, 4)) in bodies
-    assert sctp.data(5001, 17, sctp.control(1, 4)) in bodies
-    for each in packets(conversation):
-        assert int.from_bytes(each[8:12], "little") == sctp.crc32c(each[:8] + bytes(4) + each[12:])
-    init = packets(conversation)[0]
-    assert init[4:8] == bytes(4) and init[12] == sctp.INIT
-    assert bytes.fromhex("c006000800000001") in init
-
-
 def test_dialects() -> None:
-    """Control flags are those of the named document. Others are not used over SCTP."""
-    letters = {}
-    for dialect in (Dialect.RFC6581, Dialect.DRAFT_PEER_CONNECT_01):
-        conversation = SctpConversation(dialect=dialect)
-        conversation.startup(rtr="read")
-        items: list[Any] = conversation.script
-        controls = [each for each in items if isinstance(each, ControlItem)]
-        letters[dialect] = [each.control_flags for each in controls]
-    assert letters == {
-        Dialect.RFC6581: ["AD", "AD"],
-        Dialect.DRAFT_PEER_CONNECT_01: ["C", "C"],
-    }
+    """The revision is that of the dialect. Some dialects are not spoken over SCTP."""
     assert SctpConversation(dialect="rfc5043").options.revision == 1
+    assert SctpConversation(dialect="draft-ietf-storm-mpa-peer-connect-01").options.revision == 2
     with pytest.raises(LocalProtocolError, match="not spoken in the dialect erdma"):
         SctpConversation(dialect="erdma")
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
+from ast import literal_eval
 from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -16,28 +17,8 @@ from hypothesis import strategies as st
 from scapy_mpa.records.jsonline import json_of
 from scapy_mpa.records.record import RecordedEvent, record_of, type_of, when
 from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
+from scapy_mpa.stream import events
 from scapy_mpa.stream.clock import Clock
-from scapy_mpa.stream.events import (
-    AdaptionIndicationSeen,
-    ChunksMissing,
-    ConnectionEnded,
-    ConnectionId,
-    DDPSegmentRecovered,
-    End,
-    ErrorFound,
-    FPDURecovered,
-    GapFound,
-    HalfSummary,
-    IFTFrameRecovered,
-    MessageRecovered,
-    OverlapDiffers,
-    Part,
-    SctpConnectionId,
-    SessionControlSeen,
-    StartupSeen,
-    StreamingSeen,
-    Timing,
-)
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
@@ -52,7 +33,7 @@ from tests.records import made
 from tests.records.made import CLOCK
 from tests.truth import messages, mpastream, sctpstream
 
-CONNECTION = ConnectionId(
+CONNECTION = events.ConnectionId(
     3, bytes.fromhex("fd00" + "00" * 13 + "01" + "fd00" + "00" * 13 + "02" + "9c400fa0")
 )
 AT: dict[str, Any] = {
@@ -61,160 +42,111 @@ AT: dict[str, Any] = {
     "frame": 7,
     "time_ns": 1_700_000_000_250_000_000,
 }
-SCTP = {**AT, "connection": SctpConnectionId(3, CONNECTION.flow, 3)}
+OVER_SCTP = events.SctpConnectionId(3, CONNECTION.flow, 3)
 
 
-def startup(octets: bytes, dialect: Dialect | None) -> StartupSeen:
-    """The event of a startup frame."""
-    return StartupSeen(
-        **AT, seq=1, octets=octets, frames=(7,), startup=parse_startup(octets), dialect=dialect
-    )
+def event(kind: str, words: str, **others: Any) -> Any:
+    """An event with names and values in words, and with values that are no single word."""
+    pairs = words.split()
+    named = dict(zip(pairs[::2], map(literal_eval, pairs[1::2]), strict=True))
+    return getattr(events, kind)(**{**AT, **named, **others})
 
 
-def fpdu(ulpdu: bytes, **others: Any) -> FPDURecovered:
+def fpdu(ulpdu: bytes) -> events.FPDURecovered:
     """The event of an FPDU without Markers."""
-    values = {
-        "seq": 5000,
-        "offset": 44,
-        "ulpdu_length": len(ulpdu),
-        "octets": build_fpdu(ulpdu),
-        "phase": None,
-        "markers": 0,
-        "crc": "good",
-        "located_by": "length",
-        "out_of_order": False,
-        "frames": (6, 7),
-    }
-    return FPDURecovered(**{**AT, **values, **others})
+    words = "seq 5000 offset 44 phase None markers 0 crc 'good' located_by 'length' "
+    words += f"out_of_order False frames (6,7) ulpdu_length {len(ulpdu)}"
+    return cast(events.FPDURecovered, event("FPDURecovered", words, octets=build_fpdu(ulpdu)))
 
 
-ENHANCED = startup(
-    mpastream.startup_frame(
-        mpastream.REPLY_KEY,
-        crc=1,
-        enhanced=1,
-        revision=2,
-        private_data=mpastream.enhanced_data(4, 8, a=1, d=1) + b"\xab\xcd",
-    ),
-    Dialect.RFC6581,
+STARTUP = mpastream.startup_frame(
+    mpastream.REPLY_KEY,
+    crc=1,
+    enhanced=1,
+    revision=2,
+    private_data=mpastream.enhanced_data(4, 8, a=1, d=1) + b"\xab\xcd",
+)
+ENHANCED: events.StartupSeen = event(
+    "StartupSeen",
+    "seq 1 frames (7,)",
+    octets=STARTUP,
+    startup=parse_startup(STARTUP),
+    dialect=Dialect.RFC6581,
 )
 SEGMENT = messages.write(0xFFFFFFFF, 2**64 - 1, b"\x00\xff")[0]
 INDICATION = bytes.fromhex("52444450 0001 0001 92000003 ABCD 0200") + bytes(48)
 """Phase 1, DDP mode, payload CRCs, speculative placement, two reserved flags; its CRC is wrong."""
 HALVES = (
-    HalfSummary(False, 1, 100, 0, 2, 3, 4, 1460, retransmitted_octets=300),
-    HalfSummary(None, 5, 200, 6, 7, 8, 9, 0),
+    events.HalfSummary(False, 1, 100, 0, 2, 3, 4, 1460, retransmitted_octets=300),
+    events.HalfSummary(None, 5, 200, 6, 7, 8, 9, 0),
 )
 
 EVENTS: list[RecordedEvent] = [
     ENHANCED,
-    StreamingSeen(**AT, seq=1001, length=5, octets=b"cut", frames=(5, 6)),
+    event("StreamingSeen", "seq 1001 length 5 octets b'cut' frames (5,6)"),
     fpdu(SEGMENT),
-    MessageRecovered(
-        **AT,
-        opcode=3,
-        captured_length=9,
-        fpdus=2,
-        complete=False,
-        qn=0,
-        msn=4,
-        stag=None,
-        to=None,
-        parts=(Part(1, (6, 7), 0, 9),),
-        captured=7,
-        captured_from=6,
-        missing=((0, 7), (16, None)),
-        cut_off=1,
-        duplicates=2,
-        overlaps=3,
-        conflicts=4,
+    event(
+        "MessageRecovered",
+        "opcode 3 captured_length 9 fpdus 2 complete False qn 0 msn 4 stag None to None captured 7 "
+        "captured_from 6 missing ((0,7),(16,None)) cut_off 1 duplicates 2 overlaps 3 conflicts 4",
+        parts=(events.Part(1, (6, 7), 0, 9),),
     ),
-    MessageRecovered(
-        **{**AT, "direction": 1},
-        opcode=2,
-        captured_length=50,
-        fpdus=1,
-        complete=True,
-        qn=None,
-        msn=None,
-        stag=7,
+    event(
+        "MessageRecovered",
+        "direction 1 opcode 2 captured_length 50 fpdus 1 complete True qn None msn None stag 7 "
+        "captured 6 captured_from 6 request_frame 5 length 50 answers 3 requested True "
+        "as_requested False request_identifier None",
         to=2**40,
-        parts=(Part(1, (6,), 2**40, 50),),
-        captured=6,
-        captured_from=6,
-        request_frame=5,
-        length=50,
-        answers=3,
-        requested=True,
-        as_requested=False,
+        parts=(events.Part(1, (6,), 2**40, 50),),
         read_request=ReadRequest(7, 2**40, 60, 8, 9),
-        request_identifier=None,
     ),
-    GapFound(**AT, seq=9, length=1460, reason="acknowledged"),
-    SessionControlSeen(
-        **SCTP,
-        seq=77,
-        stream=3,
-        octets=b"",
-        pd_length=6,
-        unordered=True,
-        out_of_order=False,
-        frames=(6, 7),
+    event("GapFound", "seq 9 length 1460 reason 'acknowledged'"),
+    event(
+        "SessionControlSeen",
+        "seq 77 stream 3 octets b'' pd_length 6 unordered True out_of_order False frames (6,7)",
+        connection=OVER_SCTP,
         control=SessionControl(0, 6, sctpstream.enhanced(8, 4, a=1, d=1) + b"hi"),
     ),
-    DDPSegmentRecovered(
-        **SCTP,
-        seq=78,
-        stream=3,
-        serial=65537,
-        begun=True,
-        ulpdu_length=16,
+    event(
+        "DDPSegmentRecovered",
+        "seq 78 stream 3 serial 65537 begun True ulpdu_length 16 unordered True crc 'good' "
+        "out_of_order True frames (7,)",
+        connection=OVER_SCTP,
         octets=sctpstream.segment(1, sctpstream.write(7, 9, b"xy")),
-        unordered=True,
-        crc="good",
-        out_of_order=True,
-        frames=(7,),
     ),
-    ChunksMissing(**SCTP, seq=5, length=2, reason="capture ended", serial=65541),
-    OverlapDiffers(**{**AT, "direction": 1}, seq=9, length=3),
-    ErrorFound(**AT, code=ErrorCode.CRC_MISMATCH, seq=9, text="it is 'wrong'"),
-    ConnectionEnded(
-        **{**AT, "direction": 1},
-        initiator="[fd00::2]:4000",
-        responder="[fd00::1]:40000",
+    event(
+        "ChunksMissing",
+        "seq 5 length 2 serial 65541",
+        connection=OVER_SCTP,
+        reason="capture ended",
+    ),
+    event("OverlapDiffers", "direction 1 seq 9 length 3"),
+    event("ErrorFound", "seq 9", code=ErrorCode.CRC_MISMATCH, text="it is 'wrong'"),
+    event(
+        "ConnectionEnded",
+        "direction 1 initiator '[fd00::2]:4000' responder '[fd00::1]:40000' revision 0 crc True "
+        "rejected False errors 1 negotiated None",
         dialect=Dialect.DRAFT_MPA_01,
-        revision=0,
-        crc=True,
-        rejected=False,
         halves=HALVES,
-        errors=1,
         ending="half closed",
         rnics=Kinds((RNIC.RDMAC,), (RNIC.RDMAC, RNIC.PERMISSIVE)),
-        negotiated=None,
-        end=End(
+        end=events.End(
             "responder", 6, "closed", "closed, as it were", ("initiator", "responder"), (3, None)
         ),
-        timing=Timing(2, 1_699_999_999_750_000_000, None, 2_000_000, 3, 250_000_000, 6, 2),
+        timing=events.Timing(2, 1_699_999_999_750_000_000, None, 2_000_000, 3, 250_000_000, 6, 2),
     ),
-    AdaptionIndicationSeen(
-        **AT,
-        seq=1001,
+    event(
+        "AdaptionIndicationSeen",
+        "seq 1001 frames (6,7)",
         octets=INDICATION,
-        frames=(6, 7),
         indication=parse_indication(INDICATION),
     ),
-    IFTFrameRecovered(
-        **AT,
-        seq=5000,
-        offset=64,
+    event(
+        "IFTFrameRecovered",
+        "seq 5000 offset 64 rdma True header_crc 'good' payload_crc 'off' located_by 'search' "
+        "out_of_order True frames (5,7)",
         header=FrameHeader(14, 2, 0xABCD),
         octets=b"\x00\x0e\x00\x02\xab\xcd" + SEGMENT[:14] + b"HCRC" + SEGMENT[14:],
-        rdma=True,
-        header_crc="good",
-        payload_crc="off",
-        located_by="search",
-        out_of_order=True,
-        frames=(5, 7),
     ),
 ]
 COMPLETE = [

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from socket import inet_aton
 from types import MemberDescriptorType
 from typing import Any
@@ -13,22 +14,16 @@ from scapy.data import MTU
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import NoPayload, Packet, Raw
+from scapy.plist import PacketList
+from scapy.sendrecv import sniff
 from scapy.supersocket import SuperSocket
 from scapy.utils import EDecimal, checksum
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.dialects import other_framings
-from scapy_mpa.layers import (
-    FPDU,
-    IFTAdaptionIndication,
-    IFTFrame,
-    MPAMarker,
-    MPAReply,
-    MPARequest,
-    MPARtr,
-)
-from scapy_mpa.session import Provenance
+from scapy_mpa.layers import FPDU, MPA, IFTAdaptionIndication, IFTFrame, MPAMarker
+from scapy_mpa.session import MPASession, Provenance
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     Event,
@@ -38,7 +33,6 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import Segment
-from scapy_mpa.wire.startup import StartupKind
 
 
 class Interface(SuperSocket):
@@ -60,6 +54,11 @@ class Interface(SuperSocket):
 
     def close(self) -> None:
         pass
+
+
+def sniffed(path: str | Path, **options: Any) -> PacketList:
+    """The packets of a capture, from ``sniff()`` with a session of these options."""
+    return sniff(offline=str(path), session=MPASession(**options), quiet=True)
 
 
 def layers(packet: Packet) -> Iterator[Packet]:
@@ -165,13 +164,6 @@ def frame_of(number: int, packet: Packet) -> Frame:
     )
 
 
-LAYERS = {
-    StartupKind.REQUEST: MPARequest,
-    StartupKind.REPLY: MPAReply,
-    StartupKind.RTR: MPARtr,
-}
-
-
 def as_sent(event: Any, packet: Packet, segment: Segment) -> Packet:
     """The layers below a recovered FPDU or startup frame, as if it had its own segment."""
     tcp = packet[TCP]
@@ -210,7 +202,7 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
             if isinstance(event, FPDURecovered):
                 layer = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
             elif isinstance(event, StartupSeen):
-                layer = LAYERS[event.startup.kind](event.octets)
+                layer = MPA(event.octets)
             elif isinstance(event, AdaptionIndicationSeen):
                 layer = IFTAdaptionIndication(event.octets)
             elif isinstance(event, IFTFrameRecovered):

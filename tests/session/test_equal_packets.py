@@ -17,7 +17,6 @@ from scapy.fields import ByteField
 from scapy.layers.inet import IP, TCP
 from scapy.packet import Packet, Raw, bind_layers, split_layers
 from scapy.sendrecv import sniff
-from scapy.sessions import IPSession
 from scapy.utils import PcapNgReader, PcapReader, rdpcap
 
 from scapy_mpa.capture.frame import Frame
@@ -29,7 +28,7 @@ from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.capture import build
 from tests.captures import OF_OSC, OVER_TCP, PCAPS, capture_name
-from tests.session.plain import dissected, layers, state, without_payload, yielded
+from tests.session.plain import dissected, layers, sniffed, state, without_payload, yielded
 
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 CONNECTION = ConnectionId(0, bytes(12))
@@ -71,7 +70,7 @@ def is_recovered(packet: Packet) -> bool:
 def test_captures(path: pathlib.Path) -> None:
     """All packets of real captures are equal, from ``sniff()`` and from ``rdmpa()``."""
     wanted = from_pcap(path)
-    assert_equal_packets(sniff(offline=str(path), session=MPASession, quiet=True), wanted)
+    assert_equal_packets(sniffed(path), wanted)
     assert_equal_packets(rdmpa(path), filter(is_recovered, wanted))
 
 
@@ -88,7 +87,7 @@ def test_methods_of_packets(name: str) -> None:
     A change of one packet does not change others.
     """
     path = PCAPS / f"{name}.pcap"
-    found = sniff(offline=str(path), session=MPASession, quiet=True)
+    found = sniffed(path)
     for packet, expected in zip(found, from_pcap(path), strict=True):
         assert bytes(packet) == bytes(expected)
         assert packet.show(dump=True) == expected.show(dump=True)
@@ -158,12 +157,6 @@ def test_files(order: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
 # -- frames that Scapy must dissect ----------------------------------------------------------------
 
 
-def check_rping(**options: Any) -> None:
-    """A session with these options yields the packets that Scapy reads."""
-    found = sniff(offline=str(RPING), session=MPASession(**options), quiet=True)
-    assert_equal_packets(found, from_pcap(RPING))
-
-
 @pytest.mark.parametrize("module", [lower, upper])
 def test_layers_without_a_form(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """All frames are dissected if layers have no form."""
@@ -175,12 +168,8 @@ def test_layers_without_a_form(module: Any, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         module, "Form", lambda each, without=(): no_form() if each.payload else original(each)
     )
-    check_rping()
-
-
-def test_another_session_sees_each_packet_first() -> None:
-    """All frames are dissected if another session sees each packet first."""
-    check_rping(supersession=IPSession)
+    found = sniffed(RPING)
+    assert_equal_packets(found, from_pcap(RPING))
 
 
 # -- lower layers ----------------------------------------------------------------------------------

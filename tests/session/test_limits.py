@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any
 
 import pytest
-from scapy.sendrecv import sniff
 
 from scapy_mpa.clean import Cleaner
-from scapy_mpa.craft import Conversation
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession, rdmpa
 from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import RPING
+from tests.session.plain import sniffed
 
 
 def test_wrong_arguments() -> None:
@@ -33,18 +33,15 @@ def test_wrong_arguments() -> None:
 
 def test_both_keep_the_limits(tmp_path: pathlib.Path) -> None:
     """Both report an FPDU as a gap if too many of its octets would have to wait."""
-    conversation = Conversation(mss=500, packing="stream", mulpdu=9000)
-    for size in (8000, 100):
-        conversation.initiator.send(bytes(size))
     path = tmp_path / "cut.pcap"
-    conversation.write(path)
+    options = "mss 500\npacking stream\nmulpdu 9000\n"
+    parse_scenario(f"{options}initiator send 8000\ninitiator send 100").write(path)
     limits = Limits(octets_per_half=1000)
     whole, limited = rdmpa(str(path)), rdmpa(str(path), limits=limits)
     assert not whole.gaps()
     assert {gap["reason"] for gap in limited.gaps()} == {"limit"}
     events: list[Event] = []
-    session = MPASession(others=False, on_event=events.append, limits=limits)
-    packets = sniff(offline=str(path), session=session, quiet=True)
+    packets = sniffed(path, others=False, on_event=events.append, limits=limits)
     assert [bytes(each) for each in packets] == [bytes(each) for each in limited]
     assert sum(isinstance(event, GapFound) for event in events) == len(limited.gaps())
     assert sum(FPDU in each for each in limited) < sum(FPDU in each for each in whole)

@@ -10,7 +10,7 @@ import gc
 import socket
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,9 +25,9 @@ from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from tests.session.plain import Interface
-from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk
+from tests.stream.talk import STREAM, TRUTH, Talk, started
 from tests.truth import pcapfile
-from tests.truth.impair import ACK, RST, SYN
+from tests.truth.impair import ACK, FIN, RST, SYN, Segment
 
 FPDUS = STREAM[: TRUTH[2].end]
 TEXT = b"GET / HTTP/1.1\r\n\r\n" * 40
@@ -50,68 +50,43 @@ def count_objects() -> Counter[str]:
     return counts
 
 
-def connection(
-    isn: tuple[int, int],
-    payload: bytes = FPDUS,
-    *,
-    first: bytes | None = None,
-    end: str = "FIN",
-    missing: Sequence[int] = (),
-    again: Sequence[int] = (),
-) -> Talk:
-    """A connection, iWARP or not.
+def connection(isn: tuple[int, int], words: str) -> list[Segment]:
+    """A connection whose words say how it ends, and what is unusual.
 
-    :param payload: octets that both sides send.
-    :param first: octets that the Initiator sends instead.
-    :param end: "FIN" from both sides or from "one", "RST" from one, "refused", or "none".
-    :param missing: indexes of segments that were never captured.
-    :param again: indexes of segments that are captured again at the end.
+    ``FIN`` from both sides, ``half`` from one, ``RST`` from one, ``refused``, or else no end.
+    ``text``: it is no iWARP. ``CRC``: one is bad. ``hole`` and ``late``: a segment or the first
+    ones were not captured. ``copy``: a segment is captured again at the end.
     """
-    talk = Talk(isn, syn=end != "refused")
-    if end == "refused":
-        talk.next = [*isn]
-        talk.say(0, flags=SYN)
-        talk.say(1, flags=RST | ACK)
-        return talk
-    if payload is FPDUS:
-        talk.say(0, REQUEST)
-        talk.say(1, REPLY)
-    talk.say(0, first or payload, size=SIZE)
-    talk.say(1, payload, size=SIZE)
-    if end in ("FIN", "one"):
+    if words == "refused":
+        syn = Segment(0, isn[0], 0, SYN, b"")
+        return [syn, Segment(1, isn[1], isn[0] + 1, RST | ACK, b"")]
+    talk, octets = (Talk(isn), TEXT) if "text" in words else (started(isn), FPDUS)
+    talk.say(0, octets[:100] + b"\xff" + octets[101:] if "CRC" in words else octets, size=SIZE)
+    talk.say(1, octets, size=SIZE)
+    if "FIN" in words:
         talk.close()
-    if end == "one":
-        del talk.segments[-2:]
-    if end == "RST":
-        talk.say(0, flags=RST | ACK)
-    kept = [each for at, each in enumerate(talk.segments) if at not in missing]
-    talk.segments[:] = kept + [talk.segments[at] for at in again]
-    return talk
+    if "half" in words or "RST" in words:
+        talk.say(0, flags=(RST if "RST" in words else FIN) | ACK)
+    segments = talk.segments
+    again = segments[5]
+    if "hole" in words:
+        del segments[5]
+    if "late" in words:
+        del segments[:5]
+    return [*segments, *[again] * ("copy" in words)]
 
 
-ENDING: dict[str, dict[str, Any]] = {
-    "closed": {},
-    "reset": {"end": "RST"},
-    "refused": {"end": "refused"},
-    "with a hole": {"missing": [5]},
-    "with a hole, reset": {"missing": [5], "end": "RST"},
-    "joined late": {"missing": range(5)},
-    "a copy after the FINs": {"again": [5]},
-    "a bad CRC": {"first": FPDUS[:100] + b"\xff" + FPDUS[101:]},
-    "no iWARP, reset with a hole": {"payload": TEXT, "missing": [5], "end": "RST"},
-}
+ENDING = (
+    *("FIN", "RST", "refused", "FIN hole", "RST hole", "FIN late", "FIN copy", "FIN CRC"),
+    "text RST hole",
+)
 """Connections that end."""
-
-ENDLESS: dict[str, dict[str, Any]] = {
-    "iWARP": {"end": "none"},
-    "half closed": {"end": "one"},
-    "no iWARP": {"payload": TEXT, "end": "none"},
-}
+ENDLESS = ("iWARP", "half", "text")
 """Connections that never end."""
 
 
 def counts_of(
-    kind: dict[str, Any], session: MPASession, *, first: int = COUNT, same_ports: bool = False
+    words: str, session: MPASession, *, first: int = COUNT, same_ports: bool = False
 ) -> list[Counter[str]]:
     """The numbers of objects after ``first`` connections, and after twice as many.
 
@@ -121,9 +96,10 @@ def counts_of(
 
     def packets() -> Iterator[Packet]:
         for number in range(2 * first):
-            talk = connection((1000 + 7_000_001 * number, 0xFFFFF000 + 9_000_001 * number), **kind)
+            isns = 1000 + 7_000_001 * number, (0xFFFFF000 + 9_000_001 * number) % 2**32
+            segments = connection(isns, words)
             ports = (1024 if same_ports else 1024 + number, 4000)
-            for at, octets in enumerate(pcapfile.frames(talk.segments, ports=ports)):
+            for at, octets in enumerate(pcapfile.frames(segments, ports=ports)):
                 packet = Ether()
                 # Dissecting it would take long, and the session needs only its octets.
                 packet.original = octets
@@ -137,28 +113,24 @@ def counts_of(
 
 
 @pytest.mark.examples
-@pytest.mark.parametrize(
-    ("name", "same_ports"),
-    [*((name, False) for name in ENDING), *((name, True) for name in ENDLESS)],
-)
-def test_connections_that_end(name: str, same_ports: bool) -> None:
+@pytest.mark.parametrize("words", ENDING + ENDLESS)
+def test_connections_that_end(words: str) -> None:
     """A connection lingers for a while.  After that it costs no object.
 
     A connection without an end is over when another one uses its ports.  A type has grown if it has
     one more object for every third connection.  Fewer objects differ by chance, since the octets
     that are compared with late copies have their own limit.
     """
-    kind = ENDLESS[name] if same_ports else ENDING[name]
     session = MPASession(check=True)
-    before, after = counts_of(kind, session, same_ports=same_ports)
+    before, after = counts_of(words, session, same_ports=words in ENDLESS)
     assert not {each: more for each, more in (after - before).items() if more >= COUNT // 3}
 
 
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("words", ENDLESS)
 @pytest.mark.parametrize(
     "limits", [Limits(connections=20), Limits(connections=40, idle_seconds=20 * APART)]
 )
-def test_connections_that_never_end(name: str, limits: Limits) -> None:
+def test_connections_that_never_end(words: str, limits: Limits) -> None:
     """Connections are dropped if there are too many, or if they are idle for too long."""
     endings: Counter[str] = Counter()
 
@@ -167,7 +139,7 @@ def test_connections_that_never_end(name: str, limits: Limits) -> None:
             endings[event.ending] += 1
 
     session = MPASession(on_event=note, limits=limits, check=True)
-    last = counts_of(ENDLESS[name], session, first=30)[-1]
+    last = counts_of(words, session, first=30)[-1]
     assert last["Connection"] <= limits.connections
     # A frame is kept for each of two directions.
     assert last["Frame"] <= 2 * limits.connections

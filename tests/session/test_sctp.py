@@ -11,7 +11,8 @@ from scapy.sendrecv import sniff
 
 from scapy_mpa.session import MPASession, rdmpa
 from tests.captures import PCAPS
-from tests.dialects.sctp_feed import OPENING, Talk, closing, frames_of
+from tests.dialects.sctp_feed import Talk, frames_of
+from tests.session.plain import sniffed
 from tests.truth import pcapfile
 from tests.truth.walker import read_pcap
 
@@ -20,10 +21,10 @@ from tests.truth.walker import read_pcap
 def test_frames_pass(name: str) -> None:
     """``sniff()`` gives the frames, and ``rdmpa()`` the records."""
     path = PCAPS / "crafted" / f"{name}.pcap"
-    sniffed = sniff(offline=str(path), session=MPASession, quiet=True)
-    assert [bytes(each) for each in sniffed] == [*read_pcap(path)]
+    found = sniffed(path)
+    assert [bytes(each) for each in found] == [*read_pcap(path)]
     packets = rdmpa(str(path))
-    assert len(packets) == 0 and len(rdmpa(path, others=True)) == len(sniffed)
+    assert len(packets) == 0 and len(rdmpa(path, others=True)) == len(found)
     (connection,) = packets.connections()
     assert (connection["dialect"], connection["ended"]) == ("rfc5043", "closed")
     assert not packets.errors() and not packets.gaps()
@@ -41,21 +42,3 @@ def test_other_sctp_passes(tmp_path: Path) -> None:
     assert len(rdmpa(path)) == 0
     (packet,) = rdmpa(path, others=True)
     assert packet[SCTPChunkData].proto_id == 46
-
-
-def test_gaps_and_errors(tmp_path: Path) -> None:
-    """Gaps and errors are reported."""
-    talk = Talk()
-    talk.begin_session()
-    talk.send(0, b"lost")
-    talk.send(0, b"there")
-    talk.control(0, 99)
-    talk.end_session()
-    units = [unit for unit in talk.units if unit.ddp_ssn != 1 or unit.side]
-    path = tmp_path / "sctp.pcap"
-    path.write_bytes(pcapfile.pcap([*OPENING, *frames_of(units), *closing(talk)]))
-    found = rdmpa(str(path))
-    (gap,) = found.gaps()
-    assert (gap["seq"], gap["ddp_ssn"], gap["length"]) == (None, 1, 1)
-    texts = [str(each["text"]) for each in found.errors()]
-    assert texts and "RFC 5043 5.2.3" in texts[0]

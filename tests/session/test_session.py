@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import pathlib
-import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import find
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU, RDMAPTerminate
 from scapy_mpa.records.record import record_of
 from scapy_mpa.session import MPASession, Provenance, rdmpa
@@ -33,9 +33,7 @@ from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.capture import build
 from tests.captures import CRAFTED, OVER_SCTP, PCAPS, REAL, capture_name
 from tests.cli.command import records
-from tests.session.plain import Interface, layers
-from tests.stream.feed import halves
-from tests.truth import impair, pcapfile
+from tests.session.plain import Interface, layers, sniffed
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 
@@ -62,8 +60,7 @@ def test_frames_longer_than_scapys_mtu(
     frames.append(Frame(last.number + 1, last.time_ns, 1, octets, len(octets), None))
     path = tmp_path / name
     write_frames(path, frames)
-    session = MPASession(supersession=supersession)
-    found = sniff(offline=str(path), session=session, quiet=True)
+    found = sniffed(path, supersession=supersession)
     assert crcs(found) == crcs(rdmpa(path)) == ["good"] * 7
     # A frame that passes is not cut either.
     assert bytes(found[-1]) == bytes(rdmpa(path, others=True)[-1]) == octets
@@ -94,18 +91,13 @@ def test_link_types_that_scapy_does_not_know(
     """
     field, wrap, lowest = LINK_TYPES[name]
     monkeypatch.setitem(conf.l2types.num2layer, 147, Ether)
-    conversation = Conversation()
-    for size in range(5):
-        conversation.initiator.send(bytes(size))
+    conversation = parse_scenario("".join(f"initiator send {size}\n" for size in range(5)))
     frames = [wrap(each.octets) for each in conversation.frames()]
     path = tmp_path / "made.pcap"
     path.write_bytes(
         build.pcap([(n, 0, each, len(each)) for n, each in enumerate(frames)], link=field)
     )
-    found, split = (
-        sniff(offline=str(path), session=MPASession(supersession=each), quiet=True)
-        for each in (None, IPSession)
-    )
+    found, split = (sniffed(path, supersession=each) for each in (None, IPSession))
     if field == 147:
         assert crcs(found) == crcs(split) == ["good"] * 5
         return
@@ -132,8 +124,7 @@ def test_packets_that_another_session_has_changed(tmp_path: pathlib.Path) -> Non
     """``MPASession`` reads the packets that ``supersession`` returns."""
     path = tmp_path / "masked.pcap"
     wrpcap(str(path), [Unmasking().process(packet) for packet in rdpcap(RPING)])
-    session = MPASession(others=False, supersession=Unmasking)
-    found = sniff(offline=str(path), session=session, quiet=True)
+    found = sniffed(path, others=False, supersession=Unmasking)
     assert [bytes(each) for each in found] == [bytes(each) for each in rdmpa(RPING)]
     assert not rdmpa(path)
 
@@ -141,9 +132,7 @@ def test_packets_that_another_session_has_changed(tmp_path: pathlib.Path) -> Non
 @pytest.mark.parametrize("error", [EOFError(), OSError(100, "Network is down")], ids=repr)
 def test_an_interface_that_goes_down(error: Exception) -> None:
     """FPDUs that wait for missing octets are then reported."""
-    conversation = Conversation()
-    for _ in range(20):
-        conversation.initiator.send(bytes(1000))
+    conversation = parse_scenario("repeat 20 initiator send 1000")
     packets = [Ether(bytes(each)) for each in conversation.packets()]
     del packets[6]
     events: list[Event] = []
@@ -152,31 +141,6 @@ def test_an_interface_that_goes_down(error: Exception) -> None:
     assert sum(FPDU in each for each in found) == 19
     assert sum(isinstance(each, GapFound) for each in events) == 1
     assert isinstance(events[-1], ConnectionEnded)
-
-
-@pytest.mark.parametrize("begins_late", [False, True])
-def test_fpdus_that_are_found_late(tmp_path: pathlib.Path, begins_late: bool) -> None:
-    """FPDUs after holes, or of a connection joined late, have the layers of their sender.
-
-    They may be found only at the end of the capture, after acknowledgements without octets and
-    frames of the other direction.
-    """
-    path = tmp_path / "late.pcap"
-    found = 0
-    for seed in range(6):
-        rng = random.Random(seed)
-        pair = halves(rng, markers=(False, False), crc=True, count=8)
-        sendings = [impair.cut_mss(half.octets, 700) for half in pair]
-        if not begins_late:
-            sendings = [impair.miss(each, rng, 0.2) for each in sendings]
-        segments = impair.conversation(pair, (sendings[0], sendings[1]), rng)
-        pcapfile.write(path, segments[8:] if begins_late else segments)
-        ways = rdmpa(path), sniff(offline=str(path), session=MPASession(others=False), quiet=True)
-        for packet in (each for packets in ways for each in packets if FPDU in each):
-            found += 1
-            assert packet[FPDU].provenance.src == f"{packet[IP].src}:{packet[TCP].sport}"
-        assert [bytes(each) for each in ways[0]] == [bytes(each) for each in ways[1]]
-    assert found > 80
 
 
 def test_one_connection() -> None:
@@ -257,7 +221,7 @@ def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixtu
     odd.write_bytes(build.section() + described + frames)
     for path, warning in ((cut, "cut.pcap.gz"), (odd, "its if_tsoffset is 4 octets long, not 8")):
         assert list(map(bytes, rdmpa(path))) == expected
-        found = sniff(offline=str(path), session=MPASession(others=False), quiet=True)
+        found = sniffed(path, others=False)
         assert list(map(bytes, found)) == expected
         assert warning in caplog.text
 
@@ -284,8 +248,7 @@ def test_errors_that_a_receiver_must_notice(name: str, tmp_path: pathlib.Path) -
     assert [bytes(each) for each in checked] == [bytes(each) for each in plain]
     assert [end["errors"] for end in checked.connections()] == [1]
     events: list[Event] = []
-    session = MPASession(others=False, on_event=events.append, check=True)
-    packets = sniff(offline=str(path), session=session, quiet=True)
+    packets = sniffed(path, others=False, on_event=events.append, check=True)
     assert [bytes(each) for each in packets] == [bytes(each) for each in checked]
     clock = Clock(conversation.frames()[0].time_ns)
     found = [record_of(event, clock) for event in events if isinstance(event, ErrorFound)]

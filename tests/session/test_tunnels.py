@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from scapy.layers.inet import TCP
-from scapy.sendrecv import sniff
 
 from scapy_mpa.layers import FPDU
-from scapy_mpa.session import MPASession, rdmpa
+from scapy_mpa.session import rdmpa
 from tests.capture.stacks import ALONE, inside
 from tests.captures import PCAPS
+from tests.session.plain import sniffed
 
 CAPTURE = PCAPS / "rping_mpa2_crcon.pcap"
 PLAIN = [bytes(each[FPDU]) for each in rdmpa(CAPTURE) if FPDU in each]
@@ -24,7 +24,7 @@ def test_fpdus_inside(name: str, tmp_path: Path) -> None:
     """FPDUs are the same, each above a TCP layer, without headers that Scapy cannot dissect."""
     path = tmp_path / "inside.pcap"
     path.write_bytes(inside(ALONE[name], CAPTURE))
-    for packets in (rdmpa(path), sniff(offline=str(path), session=MPASession, quiet=True)):
+    for packets in (rdmpa(path), sniffed(path)):
         found = [each for each in packets if FPDU in each]
         assert [bytes(each[FPDU]) for each in found] == PLAIN
         for each in found:

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from scapy.packet import Packet
 from scapy.plist import PacketList
-from scapy.sendrecv import sniff
 from scapy.utils import wrpcap
 
-from scapy_mpa.craft import Conversation
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU
-from scapy_mpa.session import MPASession, rdmpa
+from scapy_mpa.session import rdmpa
 from tests.captures import CRAFTED, REAL, capture_name
-from tests.session.plain import layers
+from tests.session.plain import layers, sniffed
 from tests.truth.situations import SITUATIONS, case_of
 
 Found = dict[tuple[str, str], list[tuple[type[Packet], int, bytes, str | None]]]
@@ -42,8 +41,7 @@ def fpdus(found: Found) -> list[Any]:
 
 def ways(path: Path, **options: Any) -> list[PacketList]:
     """The recovered packets of a capture, without other frames and with them."""
-    session = MPASession(**options)
-    return [rdmpa(path, **options), sniff(offline=str(path), session=session, quiet=True)]
+    return [rdmpa(path, **options), sniffed(path, **options)]
 
 
 def read_again(packets: PacketList, folder: Path, **options: Any) -> Found:
@@ -83,9 +81,7 @@ TIMESTAMPS = b"\1\1\x08\x0a" + bytes(range(8))
 
 def ways_with(path: Path, first: bytes, later: bytes) -> list[PacketList]:
     """The packets of segments with these TCP options, found in two ways."""
-    conversation = Conversation()
-    for _ in range(3):
-        conversation.initiator.send(b"x")
+    conversation = parse_scenario("repeat 3 initiator send 1")
     segments = conversation.segments()
     half = len(segments) // 2
     options = [first] * half + [later] * (len(segments) - half)

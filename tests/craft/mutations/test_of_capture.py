@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -70,21 +69,12 @@ def test_without_crcs_only_rules_above_mpa() -> None:
     assert names(recorded(PCAPS / "p2p_rtr_read_crcon.pcap")) > found
 
 
-def sends(*payloads: bytes, **options: Any) -> Conversation:
-    """The Initiator sends these payloads, and closes the connection."""
-    conversation = Conversation(**options)
-    for payload in payloads:
-        conversation.initiator.send(payload)
-    conversation.close()
-    return conversation
-
-
 UNUSUAL: dict[str, Callable[[], Conversation]] = {
     "a third startup frame": lambda: recorded(PCAPS / "crafted/rtr-frame-proposal-2007.pcap"),
     "revision 0": lambda: recorded(PCAPS / "crafted/draft-ietf-rddp-mpa-01.pcap"),
     "revision 0 of a real stack": lambda: recorded(PCAPS / "mix_mpa0_crcoff.pcap"),
     "revision 129": lambda: recorded(PCAPS / "crafted/erdma.pcap"),
-    "Markers": lambda: sends(b"one", markers=True),
+    "Markers": lambda: parse_scenario('markers both\ninitiator send "one"\nclose'),
     "a broken rule": lambda: parse_scenario(
         "strict off\ninitiator send 3\ninitiator terminate 2 0 2\ninitiator send 3\nclose"
     ),
@@ -99,7 +89,7 @@ def test_unusual_connection_gets_random_fuzzing_only(what: str) -> None:
 
 def test_mutation_without_anything_to_change() -> None:
     """A mutation that finds nothing to change is refused."""
-    conversation = sends(b"one")
+    conversation = parse_scenario('initiator send "one"\nclose')
     octets = [placed.octets for placed in conversation.layout()]
     by_name = {each.name: each for each in mutations_of(conversation)}
     without = [each for each in by_name.values() if not applies(each, 0)]
@@ -115,12 +105,10 @@ def test_mutation_without_anything_to_change() -> None:
 def test_rdmap_version_0() -> None:
     """RFC 5040 has messages of version 0, RFC 7306 has none. Only those of RFC 5040 are changed
     to it."""
-    conversation = Conversation()
-    conversation.initiator.send(b"one")
-    for _ in range(8):
-        conversation.initiator.atomic()
-        conversation.responder.immediate(bytes(8))
-    conversation.close()
+    conversation = parse_scenario(
+        'initiator send "one"\nrepeat 8 initiator atomic fetch-add\n'
+        "repeat 8 responder immediate 8\nclose"
+    )
     (mutation,) = (each for each in mutations_of(conversation) if each.name == "rfc5040/4.1/rv-0")
     sends = [at for at, each in enumerate(conversation.script) if "Send" in repr(each)]
     for seed in range(10):
@@ -133,9 +121,7 @@ def test_segments_of_a_partly_captured_message() -> None:
 
     The last captured segment of an incomplete message stays.
     """
-    conversation = Conversation()
-    conversation.initiator.send(bytes(4000))
-    conversation.responder.send(b"x")
+    conversation = parse_scenario('initiator send 4000\nresponder send "x"')
     *_, one, two, three, other, close = conversation.with_script(
         [*conversation.script, CloseItem(0)]
     ).script
