@@ -82,13 +82,13 @@ class HalfMessages:
         send, sends = self._untagged.next_send, 0
         while at < len(rows) and type(rows[at]) is tuple:
             row = rows[at]
-            frame, time_ns, carrier, offset, shape, first, second, third, frames, _, ack = row
+            _, _, carrier, offset, shape, _, number, mo, *_ = row
             tagged, shapes = shape.tagged, shape.message
             if shapes is None:
                 shapes = shape.message = message_shapes(shape)
             if offset != end or carrier is not direction or not shapes:
                 break
-            if not (tagged or parts or (second == send and not third)):
+            if not (tagged or parts or (number == send and not mo)):
                 break
             if parts and (not goes_on(parts[-1], row) or len(parts) >= LISTED_PARTS):
                 break
@@ -98,26 +98,12 @@ class HalfMessages:
                 found.append(row)
             if not shape.last:
                 # The octets are not needed any more.
-                parts.append((*row[:9], b"", ack))
+                parts.append((*row[:9], b"", row[10]))
                 continue
             if not tagged:
                 send, sends = (send + 1) & SEQUENCE_MASK, sends + 1
             message, whole, parts = shapes[bool(parts)], [*parts, row], []
-            found.append(
-                (
-                    frame,
-                    time_ns,
-                    direction,
-                    offset,
-                    message,
-                    first,
-                    second,
-                    third,
-                    frames,
-                    whole,
-                    ack,
-                )
-            )
+            found.append((*row[:4], message, *row[5:9], whole, row[10]))
         if end == begin:
             return at
         self.parts = parts

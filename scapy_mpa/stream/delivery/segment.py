@@ -53,8 +53,6 @@ class DDPSegment:
 
     origin: Origin
     place: Place
-    phase: int | None
-    """Offset of the FPDU's first octet modulo 512, None without Markers."""
     frames: tuple[int, ...]
     """The frames that brought its octets."""
     out_of_order: bool
@@ -135,7 +133,6 @@ def _of_row(row: Row) -> DDPSegment:
     table = shape.table
     offset = at + shape.lead
     seq = sequence_number(direction.origin + offset)
-    phase = at % MARKER_INTERVAL if table.marked else None
     opcode = shape.opcode
     fields = _control_fields(shape.control)
     body = b""
@@ -145,12 +142,12 @@ def _of_row(row: Row) -> DDPSegment:
         header = DDPHeader(*fields, None, None, first, second >> 32, second & SEQUENCE_MASK, third)
         place = third
         if opcode in HEADER_OPCODES:
+            phase = at % MARKER_INTERVAL if table.marked else None
             markers = fpdu_layout(shape.ulpdu_length, phase).markers
             body = strip_markers(octets, markers)[_BODY : _BODY + min(shape.payload, _KEPT)]
     return DDPSegment(
         (direction.connection.identity, direction.index, frame, time_ns, seq),
         (seq, offset if table.from_start else None, shape.lead, shape.size),
-        phase,
         (frames,) if isinstance(frames, int) else frames,
         table.ahead,
         ack,
@@ -186,7 +183,6 @@ def _of_event(carrier: Carrier) -> DDPSegment:
     return DDPSegment(
         (carrier.connection, carrier.direction, carrier.frame, carrier.time_ns, carrier.seq),
         carrier.place,
-        carrier.phase,
         carrier.frames,
         carrier.out_of_order,
         carrier.acknowledged if isinstance(carrier, FPDURecovered) else None,
