@@ -49,6 +49,7 @@ from scapy_mpa.wire.dialect import (
 )
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
@@ -194,7 +195,8 @@ class Conversation:
         self._phase = Phase.STREAMING
         self._responder_may_send = False
         self._terminated: frozenset[int] = frozenset()
-        self._messages = 0
+        self.messages = 0
+        """Number of messages so far."""
         self._set_sides(Side(self, INITIATOR), Side(self, RESPONDER))
 
     def _set_sides(self, initiator: Side, responder: Side) -> None:
@@ -206,7 +208,7 @@ class Conversation:
         fpdus = sum(isinstance(item, SegmentItem) for item in self.script)
         return (
             f"<{type(self).__name__} {self.endpoints[0]} > {self.endpoints[1]}, "
-            f"{self._messages} messages in {fpdus} FPDUs, {self._phase.name.lower()}>"
+            f"{self.messages} messages in {fpdus} FPDUs, {self._phase.name.lower()}>"
         )
 
     # -- verbs of both ----------------------------------------------------------------------------
@@ -527,11 +529,6 @@ class Conversation:
         if self._phase is Phase.STREAMING:
             self.startup()
 
-    @property
-    def next_number(self) -> int:
-        """The number of the next message."""
-        return self._messages
-
     def add(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
         """Append the items of a message.
 
@@ -551,7 +548,9 @@ class Conversation:
             )
         elif message.side in self._terminated:
             self.refuse(f"the {SIDES[message.side]} has sent a Terminate (RFC 5040 5.4)")
-        self._messages += 1
+        if message.opcode == Opcode.TERMINATE:
+            self._terminated |= {message.side}
+        self.messages += 1
         self.append(*items)
 
     def add_rtr_frame(self, item: StartupItem) -> None:
@@ -565,10 +564,6 @@ class Conversation:
             self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
         self.append_checked(item)
         self._responder_may_send = True
-
-    def terminated(self, side: int) -> None:
-        """Note that a side has sent a Terminate."""
-        self._terminated |= {side}
 
     def refuse(self, text: str) -> None:
         """Raise an error if the conversation is strict.
