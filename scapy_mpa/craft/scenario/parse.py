@@ -55,7 +55,7 @@ def parse_scenario(
             if steps is None:
                 conversation = options.conversation()
                 chance = Chance(
-                    (options.seed or 0) if seed is None else seed,
+                    options.seed if seed is None else seed,
                     max(1, min(conversation.mulpdus) - UNTAGGED_LENGTH),
                     conversation.options.mss,
                 )
