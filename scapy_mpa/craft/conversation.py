@@ -491,16 +491,11 @@ class Conversation:
 
         In each direction, sequence number 0 is in the middle of the stream.
         """
-        sent = [0, 0]
-        for placed in self.layout():
-            if placed.octets:
-                sent[getattr(placed.item, "side", INITIATOR)] = placed.end
-        return self.moved(
-            *(
-                replace(each, isn=-1 - octets // 2 & 0xFFFFFFFF)
-                for each, octets in zip(self.endpoints, sent, strict=True)
-            )
+        first, second = (
+            replace(each, isn=-(used // 2) & 0xFFFFFFFF)
+            for each, used in zip(self.endpoints, self._numbers_used(), strict=True)
         )
+        return self.moved(first, second)
 
     # -- for the sides ----------------------------------------------------------------------------
 
@@ -596,6 +591,13 @@ class Conversation:
             )
             for side in (INITIATOR, RESPONDER)
         )
+
+    def _numbers_used(self) -> list[int]:
+        """Return how many sequence numbers each side uses, with those of SYN and FIN."""
+        used = [2, 2]
+        for placed in self.layout():
+            used[getattr(placed.item, "side", INITIATOR)] += len(placed.octets)
+        return used
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         """Return the octets of a frame as sent, without a cut."""

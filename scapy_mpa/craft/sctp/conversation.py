@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from scapy_mpa.capture.headers import SCTP_PROTOCOL
@@ -12,13 +11,9 @@ from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.layout import Placed
-from scapy_mpa.craft.options import INITIATOR
+from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import FPDUItem, StartupItem
-from scapy_mpa.craft.sctp.packets import (
-    ITEMS,
-    OVERHEAD,
-    packets_of,
-)
+from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, packets_of
 from scapy_mpa.craft.sctp.script import CARRIED, AssociateItem, ControlItem, chunk_of
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.records.record import Record
@@ -129,12 +124,7 @@ class SctpConversation(Conversation):
     def layout(self) -> list[Placed]:
         """Return each item of the script with the octets of its DATA chunk after the DDP-SSN."""
         return [
-            Placed(
-                number,
-                item,
-                0,
-                chunk_of(item).body if isinstance(item, CARRIED) else b"",
-            )
+            Placed(number, item, 0, chunk_of(item).body if isinstance(item, CARRIED) else b"")
             for number, item in enumerate(self.script)
         ]
 
@@ -150,19 +140,6 @@ class SctpConversation(Conversation):
                 raise LocalProtocolError(f"SCTP has nothing like {quoted(item, 200)}")
             if isinstance(item, CARRIED):
                 chunk_of(item)
-
-    def wrapping(self) -> SctpConversation:
-        """Return this conversation with TSNs that wrap (RFC 4960 1.6)."""
-        counts = [0, 0]
-        for item in self.script:
-            if isinstance(item, CARRIED):
-                counts[item.side] += 1
-        return self.moved(
-            *(
-                replace(each, isn=-(count // 2) & 0xFFFFFFFF)
-                for each, count in zip(self.endpoints, counts, strict=True)
-            )
-        )
 
     @property
     def header_length(self) -> int:
@@ -188,6 +165,11 @@ class SctpConversation(Conversation):
         raise LocalProtocolError("there is no truth of DDP over SCTP, only of MPA")
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _numbers_used(self) -> list[int]:
+        """Return how many TSNs each side uses (RFC 4960 1.6)."""
+        senders = [item.side for item in self.script if isinstance(item, CARRIED)]
+        return [senders.count(INITIATOR), senders.count(RESPONDER)]
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         builder = self._builders[segment.side]
