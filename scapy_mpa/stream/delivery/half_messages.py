@@ -144,21 +144,23 @@ class HalfMessages:
         self.flush()
         self._tagged.close()
         self._untagged.close()
-        self.responses.relieve()
+        # Their Requests may still come.
+        self.responses.requests.is_in_order = False
+        self.responses.finish()
         self.requests.give_up()
 
     @property
     def waits(self) -> bool:
         """True if anything waits for another segment."""
-        parts = self._turns.waiting, self.responses.waiting
-        return any(parts) or self._tagged.is_open or self._untagged.is_open
+        parts = self._turns.waiting, self.responses.waiting, self._untagged.in_progress
+        return any(parts) or self._tagged.is_open
 
     @property
     def held(self) -> int:
         """Octets of memory taken, roughly."""
-        waiting = len(self._turns.waiting) * HELD_BY_EACH + len(self.parts) * HELD_BY_PIECE
-        parts = self._tagged, self._untagged, self.responses, self.requests
-        return waiting + sum([each.held for each in parts])
+        items = len(self._turns.waiting) + len(self.responses.waiting) + len(self.requests.queue)
+        held = items * HELD_BY_EACH + len(self.parts) * HELD_BY_PIECE
+        return held + self._tagged.held + self._untagged.held + self.responses.reads.held
 
     def _begin_unknown(self) -> None:
         """Note that the capture may lack segments before the first one."""
@@ -184,7 +186,7 @@ class HalfMessages:
         self.requests.captured = max(self.requests.captured, segment.captured)
         if is_late:
             # The segments before and after it were delivered earlier.
-            self.responses.doubt(segment)
+            self.responses.requests.doubt(segment)
             self.out.append(DDPMessage(segment, begun=False).event())
         elif not segment.header.tagged:
             self._untagged.add(segment)
