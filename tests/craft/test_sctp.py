@@ -47,6 +47,14 @@ def test_octets() -> None:
     assert bytes.fromhex("c006000800000001") in init
 
 
+def test_fields_of_an_fpdu_are_refused() -> None:
+    """A DDP Segment Chunk has none of them, so they are not left out in silence."""
+    conversation = SctpConversation()
+    conversation.initiator.fpdu(bytes(20), crc=b"")
+    with pytest.raises(LocalProtocolError, match="no fields of an FPDU"):
+        conversation.segments()
+
+
 def test_dialects() -> None:
     """Control flags are those of the named document. Others are not used over SCTP."""
     letters = {}

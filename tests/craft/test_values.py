@@ -236,7 +236,7 @@ def side() -> Side:
         (lambda: SctpConversation(mss=100), "128 or more"),
         (lambda: SctpConversation().startup(bytes(513)), r"exceed 512 \(RFC 5043 5.2.3\)"),
         (lambda: conversation_of("sctp-reject").initiator.send(b"x"), "closed"),
-        (lambda: SctpConversation().with_script([5]).segments(), "SCTP has no such item"),
+        (lambda: SctpConversation().with_script([5]).segments(), "SCTP has nothing like 5"),
         (lambda: side().send("hello"), "'hello' is neither octets"),
         (lambda: side().read_request(1 << 32), r"one does not fit its field \(RFC 5040 4.4\)"),
         (lambda: side().set_msn(0, 1 << 32), "MSN 4294967296 is not in 0 to 4294967295"),

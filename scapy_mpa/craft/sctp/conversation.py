@@ -12,8 +12,8 @@ from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.script import FPDUItem, StartupItem
-from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, packets_of
+from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.craft.sctp.packets import OVERHEAD, SctpSegment, packets_of
 from scapy_mpa.craft.sctp.script import CARRIED, AssociateItem, ControlItem, chunk_of
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.records.record import Record
@@ -21,7 +21,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.sctp_ddp import LARGEST_PRIVATE_DATA, FunctionCode
-from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 _SMALLEST_MSS: Final = 128
@@ -118,8 +117,7 @@ class SctpConversation(Conversation):
 
         :raises LocalProtocolError: an item cannot be expressed on the wire.
         """
-        ports = self.endpoints[0].port, self.endpoints[1].port
-        return [*packets_of(self.script, self.isns, ports, self.options)]
+        return [*self._packets_of(self.script)]
 
     def layout(self) -> list[Placed]:
         """Return each item of the script with the octets of its DATA chunk after the DDP-SSN."""
@@ -133,13 +131,7 @@ class SctpConversation(Conversation):
 
         :raises LocalProtocolError: one of them cannot be expressed on the wire.
         """
-        for item in items:
-            if isinstance(item, FPDUItem) and item.overrides:
-                raise LocalProtocolError("a DDP Segment Chunk has no fields of an FPDU")
-            if not isinstance(item, ITEMS):
-                raise LocalProtocolError(f"SCTP has nothing like {quoted(item, 200)}")
-            if isinstance(item, CARRIED):
-                chunk_of(item)
+        self._packets_of(items)
 
     @property
     def header_length(self) -> int:
@@ -165,6 +157,10 @@ class SctpConversation(Conversation):
         raise LocalProtocolError("there is no truth of DDP over SCTP, only of MPA")
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _packets_of(self, items: Iterable[Any]) -> list[SctpSegment]:
+        ports = self.endpoints[0].port, self.endpoints[1].port
+        return packets_of(items, self.isns, ports, self.options)
 
     def _numbers_used(self) -> list[int]:
         """Return how many TSNs each side uses (RFC 4960 1.6)."""

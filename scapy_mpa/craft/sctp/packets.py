@@ -40,9 +40,6 @@ from scapy_mpa.wire.shown import quoted
 OVERHEAD: Final = COMMON_HEADER_LENGTH + CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH + DDP_SSN_LENGTH
 """Octets before the DDP segment in a packet with one DATA chunk."""
 
-ITEMS: Final = (*CARRIED, AssociateItem, PauseItem, CloseItem, ResetItem)
-"""The items of a script over SCTP."""
-
 STREAM: Final = 0
 """The SCTP stream of the session."""
 
@@ -117,7 +114,7 @@ class _Sender:
             self._flush()
             self._send(item.side, [build_chunk(ChunkType.ABORT, 0)], [number])
         else:
-            raise LocalProtocolError("SCTP has no such item")
+            raise LocalProtocolError(f"SCTP has nothing like {quoted(item, 200)}")
 
     def settle(self) -> None:
         """Send the pending packet, and acknowledge all packets."""
