@@ -344,7 +344,11 @@ class Conversation:
 
         :raises LocalProtocolError: one of them cannot be expressed on the wire.
         """
-        lay_out(items, self.options)
+        try:
+            self._express(items)
+        except LocalProtocolError as error:
+            # The caller knows the item, and does not need its place in the script.
+            raise LocalProtocolError(str(error.__cause__ or error)) from error
 
     @property
     def isns(self) -> tuple[int, int]:
@@ -512,11 +516,7 @@ class Conversation:
 
         :raises LocalProtocolError: it cannot.
         """
-        try:
-            self.check([item])
-        except LocalProtocolError as error:
-            # The caller of a verb does not need the item's place in the script.
-            raise LocalProtocolError(str(error.__cause__ or error)) from error
+        self.check([item])
         self.append(item)
 
     def begin(self) -> None:
@@ -591,6 +591,10 @@ class Conversation:
             )
             for side in (INITIATOR, RESPONDER)
         )
+
+    def _express(self, items: Iterable[Any]) -> object:
+        """Make the octets of items."""
+        return lay_out(items, self.options)
 
     def _numbers_used(self) -> list[int]:
         """Return how many sequence numbers each side uses, with those of SYN and FIN."""

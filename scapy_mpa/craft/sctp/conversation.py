@@ -117,7 +117,7 @@ class SctpConversation(Conversation):
 
         :raises LocalProtocolError: an item cannot be expressed on the wire.
         """
-        return [*self._packets_of(self.script)]
+        return [*self._express(self.script)]
 
     def layout(self) -> list[Placed]:
         """Return each item of the script with the octets of its DATA chunk after the DDP-SSN."""
@@ -125,13 +125,6 @@ class SctpConversation(Conversation):
             Placed(number, item, 0, chunk_of(item).body if isinstance(item, CARRIED) else b"")
             for number, item in enumerate(self.script)
         ]
-
-    def check(self, items: Iterable[Any]) -> None:
-        """Check that items could be in the script.
-
-        :raises LocalProtocolError: one of them cannot be expressed on the wire.
-        """
-        self._packets_of(items)
 
     @property
     def header_length(self) -> int:
@@ -158,7 +151,8 @@ class SctpConversation(Conversation):
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _packets_of(self, items: Iterable[Any]) -> list[SctpSegment]:
+    def _express(self, items: Iterable[Any]) -> list[SctpSegment]:
+        """Make the packets of items."""
         ports = self.endpoints[0].port, self.endpoints[1].port
         return packets_of(items, self.isns, ports, self.options)
 
