@@ -27,13 +27,8 @@ _SMALLEST_MSS: Final = 128
 """The smallest ``mss``: it has room for a packet with an Atomic Request."""
 _TCP_HEADER: Final = 20
 
-_DIALECTS: Final[dict[Dialect | None, Dialect | None]] = {
-    None: None,
-    Dialect.RFC5043: None,
-    Dialect.RFC6581: Dialect.RFC6581,
-    Dialect.DRAFT_PEER_CONNECT_01: Dialect.DRAFT_PEER_CONNECT_01,
-}
-"""The dialects over SCTP, and for each the dialect of its enhanced messages."""
+_DIALECTS: Final = (None, Dialect.RFC5043, Dialect.RFC6581, Dialect.DRAFT_PEER_CONNECT_01)
+"""The dialects over SCTP; the last two are those of enhanced messages."""
 
 _CODES: Final = {
     (StartupKind.REQUEST, False): (FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE),
@@ -80,7 +75,8 @@ class SctpConversation(Conversation):
         chosen = dialect_named(dialect)
         if chosen not in _DIALECTS:
             raise LocalProtocolError(f"DDP over SCTP is not spoken in the dialect {dialect}")
-        super().__init__(*args, handshake=False, dialect=_DIALECTS[chosen], **options)
+        enhanced = None if chosen is Dialect.RFC5043 else chosen
+        super().__init__(*args, handshake=False, dialect=enhanced, **options)
         if any(self.options.rtr_frame):
             raise LocalProtocolError("DDP over SCTP has no Rtr Frames; leave out rtr_frame")
         if self.options.mss < _SMALLEST_MSS:
