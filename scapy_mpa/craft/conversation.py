@@ -49,6 +49,7 @@ from scapy_mpa.wire.dialect import (
 )
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
@@ -194,7 +195,8 @@ class Conversation:
         self._phase = Phase.STREAMING
         self._responder_may_send = False
         self._terminated: frozenset[int] = frozenset()
-        self._messages = 0
+        self.messages = 0
+        """Number of messages so far."""
         self._set_sides(Side(self, INITIATOR), Side(self, RESPONDER))
 
     def _set_sides(self, initiator: Side, responder: Side) -> None:
@@ -206,7 +208,7 @@ class Conversation:
         fpdus = sum(isinstance(item, SegmentItem) for item in self.script)
         return (
             f"<{type(self).__name__} {self.endpoints[0]} > {self.endpoints[1]}, "
-            f"{self._messages} messages in {fpdus} FPDUs, {self._phase.name.lower()}>"
+            f"{self.messages} messages in {fpdus} FPDUs, {self._phase.name.lower()}>"
         )
 
     # -- verbs of both ----------------------------------------------------------------------------
@@ -342,7 +344,11 @@ class Conversation:
 
         :raises LocalProtocolError: one of them cannot be expressed on the wire.
         """
-        lay_out(items, self.options)
+        try:
+            self._express(items)
+        except LocalProtocolError as error:
+            # The caller knows the item, and does not need its place in the script.
+            raise LocalProtocolError(str(error.__cause__ or error)) from error
 
     @property
     def isns(self) -> tuple[int, int]:
@@ -489,16 +495,11 @@ class Conversation:
 
         In each direction, sequence number 0 is in the middle of the stream.
         """
-        sent = [0, 0]
-        for placed in self.layout():
-            if placed.octets:
-                sent[getattr(placed.item, "side", INITIATOR)] = placed.end
-        return self.moved(
-            *(
-                replace(each, isn=-1 - octets // 2 & 0xFFFFFFFF)
-                for each, octets in zip(self.endpoints, sent, strict=True)
-            )
+        first, second = (
+            replace(each, isn=-(used // 2) & 0xFFFFFFFF)
+            for each, used in zip(self.endpoints, self._numbers_used(), strict=True)
         )
+        return self.moved(first, second)
 
     # -- for the sides ----------------------------------------------------------------------------
 
@@ -515,22 +516,13 @@ class Conversation:
 
         :raises LocalProtocolError: it cannot.
         """
-        try:
-            self.check([item])
-        except LocalProtocolError as error:
-            # The caller of a verb does not need the item's place in the script.
-            raise LocalProtocolError(str(error.__cause__ or error)) from error
+        self.check([item])
         self.append(item)
 
     def begin(self) -> None:
         """Send the startup frames before a verb of a side, unless they were sent."""
         if self._phase is Phase.STREAMING:
             self.startup()
-
-    @property
-    def next_number(self) -> int:
-        """The number of the next message."""
-        return self._messages
 
     def add(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
         """Append the items of a message.
@@ -551,7 +543,9 @@ class Conversation:
             )
         elif message.side in self._terminated:
             self.refuse(f"the {SIDES[message.side]} has sent a Terminate (RFC 5040 5.4)")
-        self._messages += 1
+        if message.opcode == Opcode.TERMINATE:
+            self._terminated |= {message.side}
+        self.messages += 1
         self.append(*items)
 
     def add_rtr_frame(self, item: StartupItem) -> None:
@@ -565,10 +559,6 @@ class Conversation:
             self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
         self.append_checked(item)
         self._responder_may_send = True
-
-    def terminated(self, side: int) -> None:
-        """Note that a side has sent a Terminate."""
-        self._terminated |= {side}
 
     def refuse(self, text: str) -> None:
         """Raise an error if the conversation is strict.
@@ -601,6 +591,17 @@ class Conversation:
             )
             for side in (INITIATOR, RESPONDER)
         )
+
+    def _express(self, items: Iterable[Any]) -> object:
+        """Make the octets of items."""
+        return lay_out(items, self.options)
+
+    def _numbers_used(self) -> list[int]:
+        """Return how many sequence numbers each side uses, with those of SYN and FIN."""
+        used = [2, 2]
+        for placed in self.layout():
+            used[getattr(placed.item, "side", INITIATOR)] += len(placed.octets)
+        return used
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         """Return the octets of a frame as sent, without a cut."""

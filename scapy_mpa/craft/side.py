@@ -67,15 +67,13 @@ class Script(Protocol):
     endpoints: tuple[Endpoint, Endpoint]
     mulpdus: tuple[int, int]
     options: Options
+    messages: int
 
-    @property
-    def next_number(self) -> int: ...
     def append(self, *items: Any) -> None: ...
     def add_rtr_frame(self, item: StartupItem) -> None: ...
     def begin(self) -> None: ...
     def refuse(self, text: str) -> None: ...
     def add(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None: ...
-    def terminated(self, side: int) -> None: ...
 
 
 class Side:
@@ -355,11 +353,7 @@ class Side:
             fields.setdefault("ddp_header", ulpdu[: header.length])
             if parse_control(header.rsvdulp).opcode == Opcode.READ_REQUEST:
                 fields.setdefault("rdmap_header", in_error.payload)
-        message = self._untagged(
-            Opcode.TERMINATE, build_terminate(layer, etype, error_code, **fields)
-        )
-        self._conversation.terminated(self.index)
-        return message
+        return self._untagged(Opcode.TERMINATE, build_terminate(layer, etype, error_code, **fields))
 
     # -- anything ---------------------------------------------------------------------------------
 
@@ -472,8 +466,7 @@ class Side:
         Only Sends, RDMA Writes and RDMA Read Responses may be cut up; all others fit.
         """
         conversation = self._conversation
-        number = conversation.next_number
-        message = Message(number, self.index, opcode, len(payload), **fields)
+        message = Message(conversation.messages, self.index, opcode, len(payload), **fields)
         version = conversation.options.ddp_version
         control = build_control(opcode, conversation.options.rdmap_version)
         if message.stag is not None:

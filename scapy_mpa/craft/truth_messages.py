@@ -45,7 +45,7 @@ def message_records(found: list[Found], setting: Setting) -> dict[int, Record]:
         parts.setdefault(message.number, []).append(_part(item, each, len(own), setting))
         own += item.payload
         if item.header.last:
-            report = _with_parts(_message_of(message, bytes(own)), message, parts)
+            report = _message_of(message, bytes(own), parts)
             delivered[each.placed.number] = setting.record(report, each.place)
     return delivered
 
@@ -67,26 +67,33 @@ def _carries(item: FPDUItem, message: Message, before: int) -> bool:
     return (header.tagged, header.stag, header.to) == (True, message.stag, message.to + before)
 
 
-def _message_of(message: Message, octets: bytes) -> MessageRecovered:
-    """Return the event of a message, without the FPDUs that carry it.
+def _message_of(message: Message, octets: bytes, parts: dict[int, list[Part]]) -> MessageRecovered:
+    """Return the event of a message.
 
     :param octets: all its octets.
+    :param parts: the parts of each message so far, by message number.
     """
-    opcode, answers = message.opcode, message.answers
+    opcode, answers, own = message.opcode, message.answers, parts[message.number]
     is_response = opcode in _RESPONSES
     request = answers if is_response else message
     read = None if answers is None else answers.read
+    asked = [] if answers is None or not is_response else parts.get(answers.number, [])
+    frames = [frame for part in own for frame in part.frames]
     return MessageRecovered(
         *event_head(message.side),
-        *(opcode, message.length, 0, True),
+        *(opcode, message.length, len(own), True),
         *(message.qn, message.msn, message.stag, message.to, message.length),
         answers=None if answers is None else answers.msn,
         requested=answers is not None if is_response else None,
         as_requested=None if read is None else read.rdma_read_size == message.length,
         read_request=None if request is None else request.read,
+        request_frame=max((frame for part in asked for frame in part.frames), default=None),
         request_identifier=None if request is None else request.request_identifier,
         has_last=True,
         header=octets if message.qn is not None else b"",
+        captured=max(frames),
+        captured_from=min(frames),
+        parts=tuple(own),
         payload=octets,
     )
 
@@ -100,21 +107,3 @@ def _part(item: FPDUItem, found: Found, before: int, setting: Setting) -> Part:
     to = item.message.to if item.message is not None else None
     seq = setting.number(found.side, start)
     return Part(seq, setting.frames(found.frames), (to or 0) + before, len(item.payload))
-
-
-def _with_parts(
-    report: MessageRecovered, message: Message, parts: dict[int, list[Part]]
-) -> MessageRecovered:
-    """Return the event of a message with its parts, and with the frame of its Request.
-
-    :param parts: the parts of each message, by message number.
-    """
-    own = parts[message.number]
-    frames = [frame for part in own for frame in part.frames]
-    report = report._replace(
-        fpdus=len(own), captured=max(frames), captured_from=min(frames), parts=tuple(own)
-    )
-    asked = parts.get(message.answers.number) if message.answers is not None else None
-    if asked is None or message.opcode not in _RESPONSES:
-        return report
-    return report._replace(request_frame=max(frame for part in asked for frame in part.frames))

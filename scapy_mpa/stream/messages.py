@@ -39,14 +39,13 @@ class Messages:
     :param fpdus: whether the rows of FPDUs are wanted, too.
     """
 
-    __slots__ = ("_budget", "_fpdus", "_halves", "_last", "_out", "_payloads")
+    __slots__ = ("_budget", "_fpdus", "_halves", "_out", "_payloads")
 
     def __init__(self, *, payload: bool = False, fpdus: bool = True) -> None:
         self._fpdus = fpdus
         self._payloads = Payloads() if payload else None
         self._out: list[MessageRecovered] = []
-        self._halves: dict[ConnectionId, tuple[HalfMessages, HalfMessages]] = {}
-        self._last: tuple[ConnectionId, _Halves] | None = None
+        self._halves: dict[ConnectionId, _Halves] = {}
         self._budget = Budget(Limits(octets_in_total=HELD_IN_TOTAL))
 
     def added_to(self, rows: list[Any]) -> list[Any]:
@@ -125,8 +124,6 @@ class Messages:
 
     def _halves_of(self, connection: ConnectionId) -> _Halves:
         """Return the two directions of a connection."""
-        if self._last is not None and self._last[0] is connection:
-            return self._last[1]
         halves = self._halves.get(connection)
         if halves is None:
             out = self._out
@@ -135,7 +132,6 @@ class Messages:
                 HalfMessages(out, requests[0], Responses(out, requests[1])),
                 HalfMessages(out, requests[1], Responses(out, requests[0])),
             )
-        self._last = connection, halves
         return halves
 
     def _at_work(self, connection: ConnectionId) -> _Halves:
@@ -152,7 +148,6 @@ class Messages:
 
     def _finish(self, event: ConnectionEnded) -> None:
         """Report the messages that are left at the end of a connection."""
-        self._last = None
         halves = self._halves.pop(event.connection, ())
         for half, summary in zip(halves, event.halves, strict=False):
             half.flush()

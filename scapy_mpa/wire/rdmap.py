@@ -252,7 +252,7 @@ class HeaderRule(NamedTuple):
 
 _REST: Final = struct.Struct(">2xII4xI")
 
-_HEADER_LENGTHS: Final = {
+HEADER_LENGTHS: Final = {
     Opcode.READ_REQUEST: (READ_REQUEST_LENGTH, READ_REQUEST_LENGTH),
     Opcode.TERMINATE: (TERMINATE_CONTROL_LENGTH, LARGEST_TERMINATE_LENGTH),
     Opcode.IMMEDIATE_DATA: (IMMEDIATE_DATA_LENGTH, IMMEDIATE_DATA_LENGTH),
@@ -262,7 +262,7 @@ _HEADER_LENGTHS: Final = {
 }
 """Fewest and most octets after the DDP header, for the messages that carry no ULP payload."""
 
-HEADER_OPCODES: Final = frozenset(_HEADER_LENGTHS)
+HEADER_OPCODES: Final = frozenset(HEADER_LENGTHS)
 """Opcodes of the messages that consist of an RDMAP header."""
 
 
@@ -272,7 +272,7 @@ def _rules() -> dict[int, HeaderRule]:
     for opcode in Opcode:
         tagged, fixed = opcode in TAGGED_OPCODES, opcode in HEADER_OPCODES
         header = TAGGED_LENGTH if tagged else UNTAGGED_LENGTH
-        fewest, most = _HEADER_LENGTHS.get(opcode, (0, LARGEST_ULPDU_LENGTH - header))
+        fewest, most = HEADER_LENGTHS.get(opcode, (0, LARGEST_ULPDU_LENGTH - header))
         rule = HeaderRule(
             QUEUE_NUMBERS.get(opcode),
             header + fewest,

@@ -25,6 +25,14 @@ def packets(conversation: SctpConversation) -> list[bytes]:
     return [segment.octets for segment in conversation.segments()]
 
 
+def test_fields_of_an_fpdu_are_refused() -> None:
+    """A DDP Segment Chunk has none of them, so they are not left out in silence."""
+    conversation = SctpConversation()
+    conversation.initiator.fpdu(bytes(20), crc=b"")
+    with pytest.raises(LocalProtocolError, match="no fields of an FPDU"):
+        conversation.segments()
+
+
 def test_dialects() -> None:
     """The revision is that of the dialect. Some dialects are not spoken over SCTP."""
     assert SctpConversation(dialect="rfc5043").options.revision == 1

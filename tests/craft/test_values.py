@@ -233,7 +233,7 @@ def side() -> Side:
         (lambda: SctpConversation(mss=100), "128 or more"),
         (lambda: SctpConversation().startup(bytes(513)), r"exceed 512 \(RFC 5043 5.2.3\)"),
         (lambda: conversation_of("sctp-reject").initiator.send(b"x"), "closed"),
-        (lambda: SctpConversation().with_script([5]).segments(), "SCTP has no such item"),
+        (lambda: SctpConversation().with_script([5]).segments(), "SCTP has nothing like 5"),
         (lambda: side().read_request(1 << 32), r"one does not fit its field \(RFC 5040 4.4\)"),
         (lambda: side().atomic_response(1), "the responder has no Atomic Request outstanding"),
         (lambda: Endpoint("fe80::1%eth0", 1), "'fe80::1%eth0' has a zone, which packets"),

@@ -20,6 +20,9 @@ _Item = TypeVar("_Item")
 Edit: TypeAlias = Callable[[Any, Random], Any]
 """Takes an item; returns the item, or the sequence of items, that replaces it."""
 
+Value: TypeAlias = Callable[..., Any]
+"""A value of a field that is drawn when it is set; the last argument is the generator."""
+
 Where: TypeAlias = Callable[[Conversation, Random], int]
 """Returns the place of an item in a script."""
 
@@ -27,6 +30,11 @@ Where: TypeAlias = Callable[[Conversation, Random], int]
 def opcode_of(item: FPDUItem) -> int:
     """Return the RDMAP opcode of an FPDU."""
     return parse_control(item.header.rsvdulp).opcode
+
+
+def is_message(item: FPDUItem) -> bool:
+    """Return whether an FPDU holds a whole Untagged message, or ends a Tagged one."""
+    return item.header.last and not item.header.mo
 
 
 def places(
@@ -98,6 +106,21 @@ def octets_of(conversation: Conversation) -> list[bytes]:
 def evaluated(fields: dict[str, Any], *given: Any) -> dict[str, Any]:
     """Return fields with their values; a callable is called with the other arguments."""
     return {name: value(*given) if callable(value) else value for name, value in fields.items()}
+
+
+def between(low: int, high: int) -> Value:
+    """Return a value for a field: a random number from ``low`` to ``high - 1``."""
+    return lambda *given: given[-1].randrange(low, high)
+
+
+def any_of(*values: Any) -> Value:
+    """Return a value for a field: one of some values, chosen at random."""
+    return lambda *given: given[-1].choice(values)
+
+
+def random_octets(low: int, high: int) -> Value:
+    """Return a value for a field: ``low`` to ``high - 1`` random octets."""
+    return lambda *given: given[-1].randbytes(given[-1].randrange(low, high))
 
 
 def change_item(edit: Edit, where: Where) -> Change:

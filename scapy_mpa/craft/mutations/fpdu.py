@@ -8,17 +8,9 @@ from random import Random
 from typing import Any, Final
 
 import scapy_mpa.craft.mutations.bases as bases
+import scapy_mpa.craft.mutations.edit as edit
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed, format_of
-from scapy_mpa.craft.mutations.edit import (
-    bit_wrong,
-    change_fpdu,
-    cut_short,
-    fpdus,
-    override,
-    replaced,
-    swapped,
-)
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import CloseItem, FPDUItem, ResetItem
@@ -96,12 +88,12 @@ def _is_first(fpdu: Marked) -> bool:
     return not fpdu.offset
 
 
-def _change(edit: _Edit, where: Callable[[Marked], bool] = _is_marked) -> Change:
+def _change(change: _Edit, where: Callable[[Marked], bool] = _is_marked) -> Change:
     """Return a change of one FPDU that meets a condition."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         fpdu = rng.choice([each for each in marked_fpdus(conversation) if where(each)])
-        return replaced(conversation, fpdu.at, edit(fpdu, rng))
+        return edit.replaced(conversation, fpdu.at, change(fpdu, rng))
 
     return apply
 
@@ -136,11 +128,6 @@ def _first_not_zero(fpdu: Marked, rng: Random) -> FPDUItem:
     return fpdu.with_fpduptr(0, _elsewhere(0, rng))
 
 
-def _first_missing(fpdu: Marked, rng: Random) -> FPDUItem:
-    places = tuple(place - MARKER_LENGTH for place in fpdu.places[1:])
-    return fpdu.item.override(marker_places=places)
-
-
 def _reserved(fpdu: Marked, rng: Random) -> FPDUItem:
     """Set RESERVED of a Marker to another number than zero."""
     index = rng.randrange(len(fpdu.markers))
@@ -153,14 +140,10 @@ def _low_bits(fpdu: Marked, rng: Random) -> FPDUItem:
     return fpdu.with_fpduptr(index, _fpduptr(fpdu.markers[index]) | rng.randrange(1, 4))
 
 
-def _missing(fpdu: Marked, rng: Random) -> FPDUItem:
-    index = rng.randrange(len(fpdu.places))
-    places = [
-        place - MARKER_LENGTH if at > index else place
-        for at, place in enumerate(fpdu.places)
-        if at != index
-    ]
-    return fpdu.item.override(marker_places=tuple(places))
+def _without(fpdu: Marked, index: int) -> FPDUItem:
+    """Leave out a Marker."""
+    after = [place - MARKER_LENGTH for place in fpdu.places[index + 1 :]]
+    return fpdu.item.override(marker_places=(*fpdu.places[:index], *after))
 
 
 def _misplaced(fpdu: Marked, rng: Random) -> FPDUItem:
@@ -195,11 +178,11 @@ def _not_in_crc(fpdu: Marked, rng: Random) -> FPDUItem:
 
 
 def _any_fpdu(**fields: Any) -> Change:
-    return change_fpdu(override(**fields))
+    return edit.change_fpdu(edit.override(**fields))
 
 
 def _padded_fpdu(**fields: Any) -> Change:
-    return change_fpdu(override(**fields), where=lambda item: _pad(item) > 0)
+    return edit.change_fpdu(edit.override(**fields), where=lambda item: _pad(item) > 0)
 
 
 def _pad(item: FPDUItem) -> int:
@@ -235,10 +218,6 @@ def _oversized(item: FPDUItem, rng: Random) -> FPDUItem:
     return item.with_payload(rng.randbytes(length - item.header.length))
 
 
-def _is_a_message(item: FPDUItem) -> bool:
-    return item.header.last and not item.header.mo
-
-
 MUTATIONS: Final[Table] = {
     bases.marked: {
         "rfc5044/4.2/marker-reserved-set": _change(_reserved),
@@ -246,8 +225,12 @@ MUTATIONS: Final[Table] = {
         "rfc5044/4.3/fpduptr-not-pointing": _change(_one_points_elsewhere),
         "rfc5044/4.3/fpduptr-all-not-pointing": _change(_all_point_elsewhere, _has_two_inner),
         "rfc5044/7.1.2/rule-7-first-marker-not-zero": _change(_first_not_zero, _is_first),
-        "rfc5044/7.1.2/rule-7-first-marker-missing": _change(_first_missing, _is_first),
-        "rfc5044/4.3/marker-missing": _change(_missing),
+        "rfc5044/7.1.2/rule-7-first-marker-missing": _change(
+            lambda fpdu, _: _without(fpdu, 0), _is_first
+        ),
+        "rfc5044/4.3/marker-missing": _change(
+            lambda fpdu, rng: _without(fpdu, rng.randrange(len(fpdu.places)))
+        ),
         "rfc5044/4.3/marker-misplaced": _change(_misplaced, _has_inner),
         "rfc5044/4.3/marker-too-many": _change(_extra),
         "rfc5044/4.3/marker-not-in-crc": _change(_not_in_crc),
@@ -256,12 +239,12 @@ MUTATIONS: Final[Table] = {
         "rfc5044/4.3/fpduptr-not-pointing-without-crcs": _change(_one_points_elsewhere)
     },
     bases.plain: {
-        "rfc5044/3/ulpdu-over-64768": change_fpdu(
-            _oversized, (Opcode.SEND, Opcode.SEND_WITH_SE), _is_a_message
+        "rfc5044/3/ulpdu-over-64768": edit.change_fpdu(
+            _oversized, (Opcode.SEND, Opcode.SEND_WITH_SE), edit.is_message
         ),
         "rfc5044/4.1/ulpdu-length-longer": _any_fpdu(ulpdu_length=_more_octets),
-        "rfc5044/4.1/ulpdu-length-counts-pad": change_fpdu(
-            override(ulpdu_length=_octets_of_pad),
+        "rfc5044/4.1/ulpdu-length-counts-pad": edit.change_fpdu(
+            edit.override(ulpdu_length=_octets_of_pad),
             where=lambda item: _pad(item) > 0 and item.header.last,
         ),
         "rfc5044/4.1/ulpdu-length-shorter": _any_fpdu(ulpdu_length=_fewer_octets),
@@ -269,12 +252,12 @@ MUTATIONS: Final[Table] = {
         "rfc5044/4.1/pad-not-zero": _padded_fpdu(pad=_pad_not_zero),
         "rfc5044/4.1/pad-too-long": _any_fpdu(pad=lambda item, _: bytes(_pad(item) + 4)),
         "rfc5044/4.1/pad-missing": _padded_fpdu(pad=b""),
-        "rfc5044/4.4/crc-wrong": _any_fpdu(crc=bit_wrong),
-        "rfc5044/4.4/crc-swapped": _any_fpdu(crc=lambda *_: swapped),
+        "rfc5044/4.4/crc-wrong": _any_fpdu(crc=edit.bit_wrong),
+        "rfc5044/4.4/crc-swapped": _any_fpdu(crc=lambda *_: edit.swapped),
         "rfc5044/4.4/crc-zero": _any_fpdu(crc=bytes(CRC_LENGTH)),
         "rfc5044/4.4/crc-missing": _any_fpdu(crc=b""),
-        "rfc5044/8/closed-within-fpdu": cut_short(
-            lambda given, rng: rng.choice([*fpdus(given)]), HEADER_LENGTH, _close_or_reset
+        "rfc5044/8/closed-within-fpdu": edit.cut_short(
+            lambda given, rng: rng.choice([*edit.fpdus(given)]), HEADER_LENGTH, _close_or_reset
         ),
     },
 }

@@ -10,24 +10,8 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 import scapy_mpa.craft.mutations.bases as bases
+import scapy_mpa.craft.mutations.edit as edit
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import (
-    Edit,
-    Where,
-    bit_wrong,
-    change_item,
-    cut_short,
-    ended,
-    evaluated,
-    first,
-    left_out,
-    moved_before,
-    other_than,
-    override,
-    places,
-    swapped,
-    twice,
-)
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.script import CloseItem, FrameItem, IndicationItem
 from scapy_mpa.wire.crc import crc_field
@@ -50,15 +34,15 @@ _RESERVED_FLAGS: Final = 23
 def _indication(phase: int, **fields: Any) -> Change:
     """Return a change that sets fields of an indication; a callable takes it and a generator."""
 
-    def edit(item: IndicationItem, rng: Random) -> IndicationItem:
-        values = evaluated(fields, item.indication, rng)
+    def change(item: IndicationItem, rng: Random) -> IndicationItem:
+        values = edit.evaluated(fields, item.indication, rng)
         return replace(item, indication=item.indication._replace(**values))
 
-    return change_item(edit, _of_phase(phase))
+    return edit.change_item(change, _of_phase(phase))
 
 
-def _of_phase(phase: int) -> Where:
-    return first(IndicationItem, lambda item: item.indication.ph == phase)
+def _of_phase(phase: int) -> edit.Where:
+    return edit.first(IndicationItem, lambda item: item.indication.ph == phase)
 
 
 _phase_0, _phase_1 = _of_phase(0), _of_phase(1)
@@ -66,7 +50,7 @@ _phase_0, _phase_1 = _of_phase(0), _of_phase(1)
 
 def _last_frame(conversation: Conversation, rng: Random) -> int:
     """Return the place of the last frame of the Initiator."""
-    return places(conversation, FrameItem, lambda item: not item.side)[-1]
+    return edit.places(conversation, FrameItem, lambda item: not item.side)[-1]
 
 
 def _crc_of(indication: Any) -> int:
@@ -85,7 +69,7 @@ def _crc_swapped(indication: Any, rng: Random) -> int:
 
 def _silent(conversation: Conversation, rng: Random) -> Conversation:
     """Leave out all items between phase 0 and the end."""
-    return ended(conversation, _phase_0(conversation, rng) + 1, conversation.script[-1])
+    return edit.ended(conversation, _phase_0(conversation, rng) + 1, conversation.script[-1])
 
 
 def _markers(conversation: Conversation, rng: Random) -> Conversation:
@@ -99,7 +83,7 @@ def _reserved(indication: Any, rng: Random) -> bytes:
 
 
 _OF_EACH_PHASE: Final[dict[str, dict[str, Any]]] = {
-    "4.1/phase-{}-magic-wrong": {"magic": lambda _, rng: other_than(MAGIC, 0xFFFFFFFF, rng)},
+    "4.1/phase-{}-magic-wrong": {"magic": lambda _, rng: edit.other_than(MAGIC, 0xFFFFFFFF, rng)},
     "4.2/phase-{}-version-0": {"version": 0},
     "4.2/phase-{}-version-2": {"version": 2},
     "4.2/phase-{}-bc-version-0": {"bc_version": 0},
@@ -110,9 +94,7 @@ _OF_EACH_PHASE: Final[dict[str, dict[str, Any]]] = {
         "reserved_flags": lambda _, rng: 1 << rng.randrange(_RESERVED_FLAGS)
     },
     "4.2/phase-{}-reserved-not-zero": {"reserved": _reserved},
-    "4.2/phase-{}-marker-interval-set": {
-        "marker_interval": lambda _, rng: rng.randrange(1, 0x10000)
-    },
+    "4.2/phase-{}-marker-interval-set": {"marker_interval": edit.between(1, 0x10000)},
     "4.2/phase-{}-ih-set": {"ih": True},
     "4.2/phase-{}-ip-set": {"ip": True},
     "4.2/phase-{}-sp-set": {"sp": True},
@@ -130,12 +112,12 @@ _INDICATIONS: Final[dict[str, Change]] = {
     },
     "4.2/phase-0-ph-set": _indication(0, ph=True),
     "4.2/phase-1-ph-cleared": _indication(1, ph=False),
-    "4.2/phase-1-missing": change_item(left_out, _phase_1),
+    "4.2/phase-1-missing": edit.change_item(edit.left_out, _phase_1),
     "4.2/phase-0-unanswered": _silent,
-    "4.2/phase-1-first": moved_before(_phase_1, _phase_0),
-    "5.1/phase-0-twice": change_item(twice, _phase_0),
-    "4.2/phase-0-incomplete": cut_short(_phase_0, 12, lambda _: CloseItem(0)),
-    "6/closed-within-a-frame": cut_short(_last_frame, 6, lambda _: CloseItem(0)),
+    "4.2/phase-1-first": edit.moved_before(_phase_1, _phase_0),
+    "5.1/phase-0-twice": edit.change_item(edit.twice, _phase_0),
+    "4.2/phase-0-incomplete": edit.cut_short(_phase_0, 12, lambda _: CloseItem(0)),
+    "6/closed-within-a-frame": edit.cut_short(_last_frame, 6, lambda _: CloseItem(0)),
     "9/markers-agreed": _markers,
 }
 
@@ -146,9 +128,11 @@ _Announced: TypeAlias = tuple[AdaptionIndication, AdaptionIndication]
 """The indications of both sides."""
 
 
-def _frame(edit: Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
+def _frame(change: edit.Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
     """Return a change that edits one frame, chosen at random."""
-    return change_item(edit, lambda given, rng: rng.choice(places(given, FrameItem, where)))
+    return edit.change_item(
+        change, lambda given, rng: rng.choice(edit.places(given, FrameItem, where))
+    )
 
 
 def _size(item: FrameItem) -> int:
@@ -182,13 +166,13 @@ def _vtag(choose: Callable[[_Announced, FrameItem, Random], int]) -> Change:
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         both = conversation.options.announced
-        return _frame(override(vtag=partial(choose, both)))(conversation, rng)
+        return _frame(edit.override(vtag=partial(choose, both)))(conversation, rng)
 
     return apply
 
 
 def _other_vtag(both: _Announced, item: FrameItem, rng: Random) -> int:
-    return other_than(both[1 - item.side].vtag, 0xFFFF, rng, [both[item.side].vtag])
+    return edit.other_than(both[1 - item.side].vtag, 0xFFFF, rng, [both[item.side].vtag])
 
 
 def _padded(item: FrameItem, rng: Random) -> FrameItem:
@@ -208,7 +192,7 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
     """
     announced = conversation.options.announced
 
-    def edit(item: FrameItem, rng: Random) -> FrameItem:
+    def change(item: FrameItem, rng: Random) -> FrameItem:
         size = _size(item)
         own, peer = announced[item.side], announced[1 - item.side]
         within = build_frame(
@@ -222,12 +206,12 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
         head, rest = item.ulpdu[: size + at], item.ulpdu[size + at + len(within) :]
         return replace(item, ulpdu=head + within + rest)
 
-    return _frame(edit, lambda item: _length(item) >= 200)(conversation, rng)
+    return _frame(change, lambda item: _length(item) >= 200)(conversation, rng)
 
 
 def _set(where: Callable[[FrameItem], bool] = bool, **fields: Any) -> Change:
     """Return a change that overrides fields of one frame, chosen at random."""
-    return _frame(override(**fields), where)
+    return _frame(edit.override(**fields), where)
 
 
 _BY_CLAUSE: Final[Table] = {
@@ -235,11 +219,11 @@ _BY_CLAUSE: Final[Table] = {
         **_INDICATIONS,
         "4.2/vtag-wrong": _vtag(_other_vtag),
         "4.2/vtag-of-sender": _vtag(lambda both, item, rng: both[item.side].vtag),
-        "5.1/header-crc-wrong": _set(header_crc=bit_wrong),
-        "5.1/header-crc-swapped": _set(header_crc=lambda *_: swapped),
+        "5.1/header-crc-wrong": _set(header_crc=edit.bit_wrong),
+        "5.1/header-crc-swapped": _set(header_crc=lambda *_: edit.swapped),
         "5.1/header-crc-missing": _set(header_crc=b""),
-        "5.1/payload-crc-wrong": _set(payload_crc=bit_wrong),
-        "5.1/payload-crc-swapped": _set(_has_payload, payload_crc=lambda *_: swapped),
+        "5.1/payload-crc-wrong": _set(payload_crc=edit.bit_wrong),
+        "5.1/payload-crc-swapped": _set(_has_payload, payload_crc=lambda *_: edit.swapped),
         "5.1/payload-crc-missing": _set(_has_payload_and_followers, payload_crc=b""),
         "5.1/header-size-longer": _set(
             _is_tagged, header_size=lambda item, rng: _size(item) + rng.randrange(5, 100)
@@ -256,8 +240,8 @@ _BY_CLAUSE: Final[Table] = {
         "5.1/padded": _frame(_padded, _is_padded),
     },
     bases.framed_ignoring: {
-        "5.1/header-crc-wrong-ignored": _set(header_crc=bit_wrong),
-        "5.1/payload-crc-wrong-ignored": _set(payload_crc=bit_wrong),
+        "5.1/header-crc-wrong-ignored": _set(header_crc=edit.bit_wrong),
+        "5.1/payload-crc-wrong-ignored": _set(payload_crc=edit.bit_wrong),
     },
     bases.framed_without_crcs: {
         "5.1/header-crc-unannounced": _set(_is_tagged, header_crc=_crc_of_all),

@@ -59,12 +59,6 @@ class Mutation:
             )
 
     @property
-    def document(self) -> str:
-        """The standard as it is cited, such as ``RFC 5044``."""
-        document = self.name.partition("/")[0]
-        return _RFC.sub(r"RFC \1", document)
-
-    @property
     def is_reported(self) -> bool | None:
         """Whether ``dissect --check`` reports an error of it; None: random fuzzing may break any
         rule.
@@ -80,9 +74,10 @@ class Mutation:
         """The clause that it breaks, such as ``RFC 5044 4.3``; empty with random fuzzing."""
         if self.expectation.action is Action.ANYTHING:
             return ""
-        section = self.name.split("/")[1]
+        document, section, *_ = self.name.split("/")
+        cited = _RFC.sub(r"RFC \1", document)
         # Names have lower case, but appendices are cited in upper case.
-        return f"{self.document} {section.upper() if section[1:2] == '.' else section}"
+        return f"{cited} {section.upper() if section[1:2] == '.' else section}"
 
     def case(self, seed: int) -> Case:
         """Return the case of a seed; it is the same each time."""

@@ -11,15 +11,8 @@ from random import Random
 from typing import Any, Final
 
 import scapy_mpa.craft.mutations.bases as bases
+import scapy_mpa.craft.mutations.edit as edit
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import (
-    change_fpdu,
-    change_item,
-    fpdus,
-    octets_of,
-    places,
-    replaced,
-)
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
 from scapy_mpa.wire.ddp import ddp_header_of
@@ -75,12 +68,12 @@ def _random_fields(bits: dict[str, int], rng: Random) -> dict[str, Any]:
 
 def _fields_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
     """Change fields of the DDP header of an FPDU; RsvdULP holds those of RDMAP."""
-    whole = fpdus(conversation, where=_has_header)
+    whole = edit.fpdus(conversation, where=_has_header)
     if not whole:
         raise LocalProtocolError("no FPDU holds a whole DDP header")
     at, item = rng.choice([*whole.items()])
     bits = _BITS_OF_TAGGED if item.header.tagged else _BITS_OF_UNTAGGED
-    return replaced(conversation, at, item.with_header(**_random_fields(bits, rng)))
+    return edit.replaced(conversation, at, item.with_header(**_random_fields(bits, rng)))
 
 
 def _has_header(item: FPDUItem) -> bool:
@@ -89,7 +82,7 @@ def _has_header(item: FPDUItem) -> bool:
 
 
 def _any_startup(conversation: Conversation, rng: Random) -> int:
-    return rng.choice(places(conversation, StartupItem))
+    return rng.choice(edit.places(conversation, StartupItem))
 
 
 def _fields_of_startup(item: StartupItem, rng: Random) -> StartupItem:
@@ -142,7 +135,7 @@ def _octets_of_stream(conversation: Conversation, rng: Random) -> Conversation:
     else:
         assert isinstance(placed.item, FPDUItem)
         item = OctetsItem(placed.item.side, octets)
-    return replaced(conversation, placed.number, item)
+    return edit.replaced(conversation, placed.number, item)
 
 
 def _octets_of_several(conversation: Conversation, rng: Random) -> Conversation:
@@ -156,8 +149,8 @@ def _until_changed(change: Change) -> Change:
     """Return a change that is repeated until an octet differs: chance may choose the old value."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        before = octets_of(conversation)
-        while octets_of(changed := change(conversation, rng)) == before:
+        before = edit.octets_of(conversation)
+        while edit.octets_of(changed := change(conversation, rng)) == before:
             pass
         return changed
 
@@ -182,10 +175,10 @@ def _startup_of(before: StartupItem, octets: bytes) -> StartupItem:
 
 MUTATIONS: Final[Table] = {
     any_conversation: {
-        "fuzz/fields/startup": _until_changed(change_item(_fields_of_startup, _any_startup)),
-        "fuzz/fields/fpdu": _until_changed(change_fpdu(_fields_of_fpdu)),
+        "fuzz/fields/startup": _until_changed(edit.change_item(_fields_of_startup, _any_startup)),
+        "fuzz/fields/fpdu": _until_changed(edit.change_fpdu(_fields_of_fpdu)),
         "fuzz/fields/ulpdu": _until_changed(_fields_of_ulpdu),
-        "fuzz/octets/ulpdu": _until_changed(change_fpdu(_octets_of_ulpdu)),
+        "fuzz/octets/ulpdu": _until_changed(edit.change_fpdu(_octets_of_ulpdu)),
         "fuzz/octets/stream": _until_changed(_octets_of_stream),
         "fuzz/octets/several": _until_changed(_octets_of_several),
     }

@@ -9,28 +9,11 @@ from random import Random
 from typing import Any, Final
 
 import scapy_mpa.craft.mutations.bases as bases
+import scapy_mpa.craft.mutations.edit as edit
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import (
-    Edit,
-    change_fpdu,
-    change_item,
-    control,
-    cut_payload,
-    evaluated,
-    first,
-    fpdus,
-    header,
-    longer_payload,
-    moved,
-    opcode_of,
-    rdmap_header,
-    replaced,
-    twice,
-)
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import FPDUItem, Item
-from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap import (
     TERMINATE_CONTROL_LENGTH,
     AtomicRequest,
@@ -70,17 +53,13 @@ def _on_queue(qn: int, opcode: int, **fields: Any) -> Change:
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         # The last one of a side is moved, so that no MSN is missing on its queue.
-        both = [fpdus(conversation, (opcode,), _is_single, side) for side in (0, 1)]
+        both = [edit.fpdus(conversation, (opcode,), edit.is_message, side) for side in (0, 1)]
         at, item = rng.choice([[*each.items()][-1] for each in both if each])
-        before = fpdus(conversation, None, lambda fpdu: _ends_on(fpdu, qn), item.side)
+        before = edit.fpdus(conversation, None, lambda fpdu: _ends_on(fpdu, qn), item.side)
         msn = 1 + sum(each < at for each in before)
-        return replaced(conversation, at, item.with_header(qn=qn, msn=msn, **fields))
+        return edit.replaced(conversation, at, item.with_header(qn=qn, msn=msn, **fields))
 
     return apply
-
-
-def _is_single(item: FPDUItem) -> bool:
-    return item.header.last and not item.header.mo
 
 
 def _ends_on(item: FPDUItem, qn: int) -> bool:
@@ -92,7 +71,7 @@ def _ends_on(item: FPDUItem, qn: int) -> bool:
 
 def _is_alone(item: FPDUItem) -> bool:
     """Return whether an FPDU is a whole message, and short."""
-    return _is_single(item) and len(item.payload) < 1000
+    return edit.is_message(item) and len(item.payload) < 1000
 
 
 def _opcode(wrong: Iterable[int], opcodes: Collection[int]) -> Change:
@@ -101,13 +80,13 @@ def _opcode(wrong: Iterable[int], opcodes: Collection[int]) -> Change:
     :param wrong: the wrong opcodes to choose from.
     :param opcodes: the opcodes of the message.
     """
-    return change_fpdu(control(opcode=lambda rng: rng.choice(sorted(wrong))), opcodes, _is_alone)
+    return edit.change_fpdu(edit.control(opcode=edit.any_of(*sorted(wrong))), opcodes, _is_alone)
 
 
 # -- RDMA Read -------------------------------------------------------------------------------------
 
 
-_request: Final = partial(rdmap_header, parse_read_request, build_read_request)
+_request: Final = partial(edit.rdmap_header, parse_read_request, build_read_request)
 
 
 def _wrapping(request: ReadRequest, rng: Random) -> int:
@@ -119,24 +98,18 @@ def _far_away(request: ReadRequest, rng: Random) -> int:
     return request.src_to ^ 1 << rng.randrange(56, 63)
 
 
-def _any_stag(request: ReadRequest, rng: Random) -> int:
-    return rng.randint(0, _WORD)
-
-
-def _any_to(request: ReadRequest, rng: Random) -> int:
-    return rng.randint(0, _LARGEST_TO)
+_any_stag: Final = edit.between(0, _WORD + 1)
 
 
 def _swapped_responses(conversation: Conversation, rng: Random) -> Conversation:
-    first_at, second_at, *_ = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
-    return moved(conversation, second_at, first_at)
+    first_at, second_at, *_ = edit.fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
+    return edit.moved(conversation, second_at, first_at)
 
 
-def _invalidate_stag(before: DDPHeader, rng: Random) -> int:
-    return rng.randint(1, _WORD)
+_invalidate_stag: Final = edit.between(1, _WORD + 1)
 
 
-_terminate_at: Final = first(FPDUItem, lambda item: opcode_of(item) == Opcode.TERMINATE)
+_terminate_at: Final = edit.first(FPDUItem, lambda item: edit.opcode_of(item) == Opcode.TERMINATE)
 
 
 def _with_message(item: FPDUItem, rng: Random) -> tuple[Item, ...]:
@@ -154,15 +127,15 @@ _FIELDS: Final = (
 )
 
 
-def _set(**fields: Any) -> Edit:
+def _set(**fields: Any) -> edit.Edit:
     """Return an edit that sets fields of the Terminate Header; a callable takes a generator."""
 
-    def edit(item: FPDUItem, rng: Random) -> FPDUItem:
+    def change(item: FPDUItem, rng: Random) -> FPDUItem:
         now = parse_terminate(item.payload, mirrored=False)
-        values = {name: getattr(now, name) for name in _FIELDS} | evaluated(fields, rng)
+        values = {name: getattr(now, name) for name in _FIELDS} | edit.evaluated(fields, rng)
         return item.with_payload(build_terminate(**values))
 
-    return edit
+    return change
 
 
 def _cut_control(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -174,12 +147,8 @@ def _cut_copies(item: FPDUItem, rng: Random) -> FPDUItem:
     return item.with_payload(item.payload[:size])
 
 
-def _undefined_etype(rng: Random) -> int:
-    return rng.choice([etype for etype in range(16) if (0, etype) not in ERROR_TYPES])
-
-
-def _undefined_code(rng: Random) -> int:
-    return rng.choice([code for code in range(256) if code not in ERROR_TYPES[0, 1].codes])
+_UNDEFINED_ETYPES: Final = [etype for etype in range(16) if (0, etype) not in ERROR_TYPES]
+_UNDEFINED_CODES: Final = [code for code in range(256) if code not in ERROR_TYPES[0, 1].codes]
 
 
 # -- Atomics and Immediate Data -------------------------------------------------------------------
@@ -194,24 +163,19 @@ _ATOMIC_SIZE: Final = 8
 def _atomic(**fields: Any) -> Change:
     """Return a change that sets fields of an Atomic Request; a callable takes its header and a
     generator."""
-    return change_fpdu(
-        rdmap_header(parse_atomic_request, build_atomic_request, **fields), _ATOMIC_REQUEST
+    return edit.change_fpdu(
+        edit.rdmap_header(parse_atomic_request, build_atomic_request, **fields), _ATOMIC_REQUEST
     )
 
 
-def _undefined(request: AtomicRequest, rng: Random) -> int:
-    return rng.choice(sorted(set(range(16)) - set(AtomicOperation)))
-
-
-def _reserved(request: AtomicRequest, rng: Random) -> int:
-    return rng.randrange(1, 1 << 28)
+_undefined: Final = edit.any_of(*sorted(set(range(16)) - set(AtomicOperation)))
 
 
 def _not_aligned(request: AtomicRequest, rng: Random) -> int:
     return request.remote_to + rng.randrange(1, _ATOMIC_SIZE)
 
 
-_other_identifier: Final = rdmap_header(
+_other_identifier: Final = edit.rdmap_header(
     parse_atomic_response,
     build_atomic_response,
     original_request_identifier=lambda response, rng: (
@@ -222,9 +186,11 @@ _other_identifier: Final = rdmap_header(
 
 MUTATIONS: Final[Table] = {
     bases.plain: {
-        "rfc5040/4.1/rv-0": change_fpdu(control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
-        "rfc5040/4.1/rv-2": change_fpdu(control(rdmap_version=lambda rng: rng.choice((2, 3)))),
-        "rfc5040/4.1/reserved-set": change_fpdu(control(reserved=lambda rng: rng.randrange(1, 4))),
+        "rfc5040/4.1/rv-0": edit.change_fpdu(
+            edit.control(rdmap_version=0), range(_FIRST_OF_RFC7306)
+        ),
+        "rfc5040/4.1/rv-2": edit.change_fpdu(edit.control(rdmap_version=edit.any_of(2, 3))),
+        "rfc5040/4.1/reserved-set": edit.change_fpdu(edit.control(reserved=edit.between(1, 4))),
         "rfc5040/4.1/opcode-reserved-tagged": _opcode(_RESERVED, _WRITES),
         "rfc5040/4.1/opcode-reserved-untagged": _opcode(_RESERVED, _SENDS),
         "rfc5040/4.1/opcode-untagged-in-tagged": _opcode(_UNTAGGED, _WRITES),
@@ -234,61 +200,61 @@ MUTATIONS: Final[Table] = {
         "rfc5040/4.1/rdma-read-request-on-queue-0": _on_queue(
             QueueNumber.SEND, Opcode.READ_REQUEST
         ),
-        "rfc5040/4.1/invalidate-stag-not-zero": change_fpdu(
-            header(rsvdulp_word=_invalidate_stag), _SENDS
+        "rfc5040/4.1/invalidate-stag-not-zero": edit.change_fpdu(
+            edit.header(rsvdulp_word=_invalidate_stag), _SENDS
         ),
-        "rfc5040/7.2/invalidate-stag-invalid": change_fpdu(
-            header(rsvdulp_word=_invalidate_stag), (Opcode.SEND_WITH_INVALIDATE,)
+        "rfc5040/7.2/invalidate-stag-invalid": edit.change_fpdu(
+            edit.header(rsvdulp_word=_invalidate_stag), (Opcode.SEND_WITH_INVALIDATE,)
         ),
         **{
-            name: change_fpdu(edit, (Opcode.READ_REQUEST,))
-            for name, edit in {
-                "rfc5040/4.2/read-request-with-payload": longer_payload,
-                "rfc5040/4.4/read-request-cut": cut_payload,
-                "rfc5040/4.4/read-request-mo-not-zero": header(
-                    mo=lambda _, rng: rng.randrange(1, 28)
-                ),
-                "rfc5040/4.4/read-request-l-missing": header(last=False),
+            name: edit.change_fpdu(change, (Opcode.READ_REQUEST,))
+            for name, change in {
+                "rfc5040/4.2/read-request-with-payload": edit.longer_payload,
+                "rfc5040/4.4/read-request-cut": edit.cut_payload,
+                "rfc5040/4.4/read-request-mo-not-zero": edit.header(mo=edit.between(1, 28)),
+                "rfc5040/4.4/read-request-l-missing": edit.header(last=False),
                 "rfc5040/7.2/read-request-source-wraps": _request(src_to=_wrapping),
                 "rfc5040/7.2/read-request-source-stag-invalid": _request(src_stag=_any_stag),
                 "rfc5040/7.2/read-request-source-out-of-bounds": _request(src_to=_far_away),
                 "rfc5040/4.4/read-request-sink-wraps": _request(sink_to=_wrapping),
                 "rfc5040/5.2.1/read-request-of-nothing": _request(
-                    rdma_read_size=0, src_stag=_any_stag, src_to=_any_to
+                    rdma_read_size=0, src_stag=_any_stag, src_to=edit.between(0, _LARGEST_TO + 1)
                 ),
             }.items()
         },
     },
     bases.reading: {
         "rfc5040/5.2.2/responses-swapped": _swapped_responses,
-        "rfc5040/5.2.2/response-unrequested": change_fpdu(twice, (Opcode.READ_RESPONSE,)),
-        "rfc5040/5.2.2/response-shorter": change_fpdu(cut_payload, (Opcode.READ_RESPONSE,)),
+        "rfc5040/5.2.2/response-unrequested": edit.change_fpdu(edit.twice, (Opcode.READ_RESPONSE,)),
+        "rfc5040/5.2.2/response-shorter": edit.change_fpdu(
+            edit.cut_payload, (Opcode.READ_RESPONSE,)
+        ),
     },
     bases.terminated: {
         "rfc5040/4.1/terminate-on-queue-0": _on_queue(QueueNumber.SEND, Opcode.TERMINATE),
-        "rfc5040/5.4/message-after-terminate": change_item(_with_message, _terminate_at),
-        "rfc5040/5.4/terminate-twice": change_item(
+        "rfc5040/5.4/message-after-terminate": edit.change_item(_with_message, _terminate_at),
+        "rfc5040/5.4/terminate-twice": edit.change_item(
             lambda item, _: (item, item.with_header(msn=2)), _terminate_at
         ),
         **{
-            f"rfc5040/4.8/terminate-{what}": change_fpdu(edit, (Opcode.TERMINATE,))
-            for what, edit in {
-                "layer-undefined": _set(layer=lambda rng: rng.randrange(len(LAYERS), 16)),
-                "etype-undefined": _set(etype=_undefined_etype),
-                "code-undefined": _set(error_code=_undefined_code),
-                "reserved-set": _set(reserved=lambda rng: rng.randrange(1, 1 << 13)),
+            f"rfc5040/4.8/terminate-{what}": edit.change_fpdu(change, (Opcode.TERMINATE,))
+            for what, change in {
+                "layer-undefined": _set(layer=edit.between(len(LAYERS), 16)),
+                "etype-undefined": _set(etype=edit.any_of(*_UNDEFINED_ETYPES)),
+                "code-undefined": _set(error_code=edit.any_of(*_UNDEFINED_CODES)),
+                "reserved-set": _set(reserved=edit.between(1, 1 << 13)),
                 "control-cut": _cut_control,
                 "copies-cut": _cut_copies,
                 "d-without-header": _set(ddp_header=None, rdmap_header=None, r=False),
                 "r-without-header": _set(rdmap_header=None),
                 "m-cleared": _set(m=False),
                 "trailing": _set(trailing=lambda rng: rng.randbytes(rng.randrange(100)) + b"\xff"),
-                "l-missing": header(last=False),
+                "l-missing": edit.header(last=False),
             }.items()
         },
     },
     bases.extended: {
-        "rfc7306/4.1/rv-0": change_fpdu(control(rdmap_version=0), _OF_EXTENSIONS),
+        "rfc7306/4.1/rv-0": edit.change_fpdu(edit.control(rdmap_version=0), _OF_EXTENSIONS),
         "rfc7306/4.1/immediate-data-on-queue-1": _on_queue(
             QueueNumber.READ_REQUEST, Opcode.IMMEDIATE_DATA
         ),
@@ -296,16 +262,22 @@ MUTATIONS: Final[Table] = {
         "rfc7306/4.1/atomic-response-on-queue-1": _on_queue(
             QueueNumber.READ_REQUEST, Opcode.ATOMIC_RESPONSE
         ),
-        "rfc7306/6.3/immediate-data-longer": change_fpdu(longer_payload, _IMMEDIATE),
-        "rfc7306/6.3/immediate-data-shorter": change_fpdu(cut_payload, _IMMEDIATE),
-        "rfc7306/5.2.1/atomic-request-longer": change_fpdu(longer_payload, _ATOMIC_REQUEST),
-        "rfc7306/5.2.1/atomic-request-shorter": change_fpdu(cut_payload, _ATOMIC_REQUEST),
+        "rfc7306/6.3/immediate-data-longer": edit.change_fpdu(edit.longer_payload, _IMMEDIATE),
+        "rfc7306/6.3/immediate-data-shorter": edit.change_fpdu(edit.cut_payload, _IMMEDIATE),
+        "rfc7306/5.2.1/atomic-request-longer": edit.change_fpdu(
+            edit.longer_payload, _ATOMIC_REQUEST
+        ),
+        "rfc7306/5.2.1/atomic-request-shorter": edit.change_fpdu(edit.cut_payload, _ATOMIC_REQUEST),
         "rfc7306/5.2.1/atomic-operation-undefined": _atomic(atomic_operation_code=_undefined),
-        "rfc7306/5.2.1/atomic-request-reserved-set": _atomic(reserved=_reserved),
+        "rfc7306/5.2.1/atomic-request-reserved-set": _atomic(reserved=edit.between(1, 1 << 28)),
         "rfc7306/8.2/atomic-request-not-aligned": _atomic(remote_to=_not_aligned),
-        "rfc7306/5.2.2/atomic-response-longer": change_fpdu(longer_payload, _ATOMIC_RESPONSE),
-        "rfc7306/5.2.2/atomic-response-shorter": change_fpdu(cut_payload, _ATOMIC_RESPONSE),
-        "rfc7306/5.2.2/atomic-response-unrequested": change_fpdu(
+        "rfc7306/5.2.2/atomic-response-longer": edit.change_fpdu(
+            edit.longer_payload, _ATOMIC_RESPONSE
+        ),
+        "rfc7306/5.2.2/atomic-response-shorter": edit.change_fpdu(
+            edit.cut_payload, _ATOMIC_RESPONSE
+        ),
+        "rfc7306/5.2.2/atomic-response-unrequested": edit.change_fpdu(
             _other_identifier, _ATOMIC_RESPONSE
         ),
     },

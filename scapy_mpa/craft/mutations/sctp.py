@@ -8,17 +8,8 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+import scapy_mpa.craft.mutations.edit as edit
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import (
-    Where,
-    change_fields,
-    change_item,
-    evaluated,
-    first,
-    fpdus,
-    left_out,
-    replaced,
-)
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.sctp.conversation import SctpConversation
@@ -62,7 +53,7 @@ def sctp_rejected(rng: Random) -> Conversation:
 def sctp_refused(rng: Random) -> Conversation:
     """Return a session that the passive side refuses without asking its ULP (RFC 5043 6.4)."""
     refusal = ControlItem(RESPONDER, FunctionCode.TERMINATE)
-    return change_item(lambda *_: refusal, _answer)(sctp_rejected(rng), rng)
+    return edit.change_item(lambda *_: refusal, _answer)(sctp_rejected(rng), rng)
 
 
 def sctp_peers(rng: Random) -> Conversation:
@@ -83,43 +74,44 @@ def _filled(conversation: SctpConversation, rng: Random, **startup: Any) -> Conv
     return conversation
 
 
-def _data(rng: Random) -> bytes:
-    return rng.randbytes(rng.randrange(8, 200))
+_data: Final = edit.random_octets(8, 200)
 
 
 # -- places and changes -------------------------------------------------------------------------
 
 
-def _message(codes: Collection[int], side: int | None = None) -> Where:
+def _message(codes: Collection[int], side: int | None = None) -> edit.Where:
     """Return a function that finds the first session control message with one of some codes."""
-    return first(
+    return edit.first(
         ControlItem, lambda item: item.function_code in codes and side in (None, item.side)
     )
 
 
-_associate: Final = partial(change_fields, first(AssociateItem))
+_associate: Final = partial(edit.change_fields, edit.first(AssociateItem))
 _initiate, _answer = _message(INITIATES), _message(ANSWERS)
 
 
 def _other_answer(code: FunctionCode) -> Change:
     """Return a change that makes another message the answer, without enhanced data."""
-    return change_item(lambda item, _: ControlItem(item.side, code, item.private_data), _answer)
+    return edit.change_item(
+        lambda item, _: ControlItem(item.side, code, item.private_data), _answer
+    )
 
 
 def _segment(**fields: Any) -> Change:
     """Return a change that sets fields of the chunk of a DDP Segment; more Segments follow it."""
-    return change_item(
-        lambda item, rng: chunk_of(item).override(**evaluated(fields, item, rng)),
-        lambda conversation, rng: rng.choice([*fpdus(conversation)][2:-1]),
+    return edit.change_item(
+        lambda item, rng: chunk_of(item).override(**edit.evaluated(fields, item, rng)),
+        lambda conversation, rng: rng.choice([*edit.fpdus(conversation)][2:-1]),
     )
 
 
-def _put(where: Where, make: Callable[[Random], ControlItem | ChunkItem]) -> Change:
+def _put(where: edit.Where, make: Callable[[Random], ControlItem | ChunkItem]) -> Change:
     """Return a change that inserts an item before another one."""
-    return change_item(lambda item, rng: (make(rng), item), where)
+    return edit.change_item(lambda item, rng: (make(rng), item), where)
 
 
-def _put_segment(where: Where, side: int, **fields: Any) -> Change:
+def _put_segment(where: edit.Where, side: int, **fields: Any) -> Change:
     """Return a change that inserts a DDP Segment before an item: a zero-length RDMA Write."""
     octets = b"\xc1\x40" + bytes(12)
     return _put(where, lambda _: ChunkItem(side, SEGMENT_PPID, octets, **fields))
@@ -140,7 +132,7 @@ def _put_bare(ppid: int | None, length: int | None) -> Change:
     return _put(_second, make)
 
 
-def _put_control(where: Where, side: int, code: int | None) -> Change:
+def _put_control(where: edit.Where, side: int, code: int | None) -> Change:
     """Return a change that inserts a session control message before an item.
 
     :param code: its Function Code; None: an undefined one.
@@ -151,38 +143,32 @@ def _put_control(where: Where, side: int, code: int | None) -> Change:
 
 
 def _second(conversation: Conversation, rng: Random) -> int:
-    return [*fpdus(conversation)][1]
+    return [*edit.fpdus(conversation)][1]
 
 
 def _last_segment(conversation: Conversation, rng: Random) -> int:
-    return [*fpdus(conversation)][-1]
+    return [*edit.fpdus(conversation)][-1]
 
 
 def _last_item(conversation: Conversation, rng: Random) -> int:
     return len(conversation.script) - 1
 
 
-def _too_much(item: ControlItem, rng: Random) -> bytes:
-    return rng.randbytes(LARGEST_PRIVATE_DATA + rng.randrange(1, 400))
-
-
-def _too_much_enhanced(item: ControlItem, rng: Random) -> bytes:
-    least = LARGEST_PRIVATE_DATA - ENHANCED_LENGTH
-    return rng.randbytes(least + rng.randint(1, ENHANCED_LENGTH))
+_too_much: Final = edit.random_octets(LARGEST_PRIVATE_DATA + 1, LARGEST_PRIVATE_DATA + 400)
 
 
 def _answer_enhanced(code: FunctionCode) -> Change:
     """Return a change that gives the answer enhanced data."""
-    return change_fields(
+    return edit.change_fields(
         _answer,
         function_code=code,
-        ird=lambda _, rng: rng.randrange(64),
-        ord=lambda _, rng: rng.randrange(64),
+        ird=edit.between(0, 64),
+        ord=edit.between(0, 64),
     )
 
 
 def _no_terminate(conversation: Conversation, rng: Random) -> Conversation:
-    return replaced(conversation, _message(_TERMINATE)(conversation, rng), count=2)
+    return edit.replaced(conversation, _message(_TERMINATE)(conversation, rng), count=2)
 
 
 def _no_enhanced_data(item: ControlItem, rng: Random) -> ControlItem:
@@ -207,17 +193,17 @@ MUTATIONS: Final[Table] = {
         "rfc5043/5.2.3/control-too-short": _put_bare(SESSION_CONTROL_PPID, 3),
         "rfc5043/5.2.3/function-code-undefined": _put_control(_second, RESPONDER, None),
         "rfc5043/5.2.3/function-code-0": _put_control(_second, RESPONDER, 0),
-        "rfc5043/5.2.3/initiate-private-data-over-512": change_fields(
+        "rfc5043/5.2.3/initiate-private-data-over-512": edit.change_fields(
             _initiate, private_data=_too_much
         ),
-        "rfc5043/5.2.3/accept-private-data-over-512": change_fields(
+        "rfc5043/5.2.3/accept-private-data-over-512": edit.change_fields(
             _answer, private_data=_too_much
         ),
-        "rfc5043/5.2.3/terminate-private-data": change_fields(
-            _message(_TERMINATE), private_data=lambda _, rng: _data(rng)
+        "rfc5043/5.2.3/terminate-private-data": edit.change_fields(
+            _message(_TERMINATE), private_data=_data
         ),
-        "rfc5043/6/ddp-ssn-skipped": _segment(skip=lambda _, rng: rng.randrange(1, 100)),
-        "rfc5043/6.1/ddp-ssn-not-from-0": change_item(
+        "rfc5043/6/ddp-ssn-skipped": _segment(skip=edit.between(1, 100)),
+        "rfc5043/6.1/ddp-ssn-not-from-0": edit.change_item(
             lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100)), _initiate
         ),
         "rfc5043/6.1/initiate-twice": _put_control(_second, INITIATOR, FunctionCode.INITIATE),
@@ -228,16 +214,16 @@ MUTATIONS: Final[Table] = {
             _message(_TERMINATE, RESPONDER), INITIATOR
         ),
         "rfc5043/6.2/no-terminate": _no_terminate,
-        "rfc5043/6.6/initiate-missing": change_item(left_out, _initiate),
+        "rfc5043/6.6/initiate-missing": edit.change_item(edit.left_out, _initiate),
         "rfc5043/6.6/segment-before-initiate": _put_segment(_initiate, INITIATOR),
-        "rfc5043/9/fragmented": _segment(fragments=lambda _, rng: rng.randrange(2, 9)),
+        "rfc5043/9/fragmented": _segment(fragments=edit.between(2, 9)),
         "rfc5043/10/ordered": _segment(unordered=False),
         "rfc6581/7/enhanced-accept-answers-initiate": _answer_enhanced(
             FunctionCode.ENHANCED_ACCEPT
         ),
     },
     sctp_rejected: {
-        "rfc5043/6.1/initiate-unanswered": change_item(left_out, _answer),
+        "rfc5043/6.1/initiate-unanswered": edit.change_item(edit.left_out, _answer),
         "rfc5043/6.3/segment-behind-reject": _put_segment(_last_item, RESPONDER),
         "rfc5043/6.3/segment-of-rejected": _put_segment(_last_item, INITIATOR),
         "rfc6581/7/enhanced-reject-answers-initiate": _answer_enhanced(
@@ -247,17 +233,22 @@ MUTATIONS: Final[Table] = {
     sctp_refused: {"rfc5043/6.4/segment-of-refused": _put_segment(_last_item, INITIATOR)},
     sctp_enhanced: {
         "rfc6581/7/accept-answers-enhanced": _other_answer(FunctionCode.ACCEPT),
-        "rfc6581/7/enhanced-private-data-over-512": change_fields(
-            _initiate, private_data=_too_much_enhanced
+        "rfc6581/7/enhanced-private-data-over-512": edit.change_fields(
+            _initiate,
+            private_data=edit.random_octets(
+                LARGEST_PRIVATE_DATA - ENHANCED_LENGTH + 1, LARGEST_PRIVATE_DATA + 1
+            ),
         ),
         # Without the change, its ORD is the IRD of the Initiate.
-        "rfc6581/9.1/enhanced-accept-ord-above-ird": change_fields(
+        "rfc6581/9.1/enhanced-accept-ord-above-ird": edit.change_fields(
             _answer, ord=lambda item, rng: item.ord + rng.randrange(1, 999)
         ),
-        "rfc6581/7/enhanced-initiate-without-data": change_item(_no_enhanced_data, _initiate),
+        "rfc6581/7/enhanced-initiate-without-data": edit.change_item(_no_enhanced_data, _initiate),
     },
     sctp_peers: {
-        "rfc6581/9.2/enhanced-accept-no-matching-rtr": change_fields(_answer, control_flags="AD")
+        "rfc6581/9.2/enhanced-accept-no-matching-rtr": edit.change_fields(
+            _answer, control_flags="AD"
+        )
     },
 }
 """Mutations of RFC 5043, and of RFC 6581 for SCTP."""

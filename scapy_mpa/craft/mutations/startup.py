@@ -8,22 +8,8 @@ from random import Random
 from typing import Final
 
 import scapy_mpa.craft.mutations.bases as bases
+import scapy_mpa.craft.mutations.edit as edit
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import (
-    change_item,
-    change_startup,
-    cut_short,
-    ended,
-    first,
-    fpdus,
-    left_out,
-    moved_before,
-    of_each_frame,
-    of_kind,
-    opcode_of,
-    other_than,
-    twice,
-)
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, FPDUItem, Item, OctetsItem, ResetItem, StartupItem
@@ -33,8 +19,8 @@ from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEYS, RTR_KEYS, StartupKind
 
 _REQUEST, _REPLY, _RTR = StartupKind
-_request_at, _reply_at, _rtr_at = map(of_kind, (_REQUEST, _REPLY, _RTR))
-_rtr: Final = partial(change_startup, _RTR)
+_request_at, _reply_at, _rtr_at = map(edit.of_kind, (_REQUEST, _REPLY, _RTR))
+_rtr: Final = partial(edit.change_startup, _RTR)
 _ERDMA: Final = TRAITS[Dialect.ERDMA].revision
 
 
@@ -73,11 +59,11 @@ def _markers_asked_for(kind: StartupKind) -> Change:
 
     In a captured conversation, one side may send no FPDU.
     """
-    change = change_startup(kind, markers=True)
+    change = edit.change_startup(kind, markers=True)
     asked = RESPONDER if kind is _REQUEST else INITIATOR
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        if not fpdus(conversation, side=asked):
+        if not edit.fpdus(conversation, side=asked):
             raise LookupError("no FPDU lacks Markers")
         return change(conversation, rng)
 
@@ -93,8 +79,10 @@ _OTHER_PROTOCOLS: Final = (b"GET / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_", b"HELO ex
 
 _MUST_WAIT: Final = set(Opcode) - {Opcode.TERMINATE}
 """Messages of the Responder that must wait for an FPDU: a Terminate need not (RFC 6581 9.3)."""
-_initiator_fpdu_at: Final = first(FPDUItem, lambda item: not item.side)
-_answer_at: Final = first(FPDUItem, lambda item: bool(item.side) and opcode_of(item) in _MUST_WAIT)
+_initiator_fpdu_at: Final = edit.first(FPDUItem, lambda item: not item.side)
+_answer_at: Final = edit.first(
+    FPDUItem, lambda item: bool(item.side) and edit.opcode_of(item) in _MUST_WAIT
+)
 
 
 def _some_octets(side: int, rng: Random) -> OctetsItem:
@@ -104,15 +92,15 @@ def _some_octets(side: int, rng: Random) -> OctetsItem:
 def _rejected(conversation: Conversation, rng: Random, *after: Item) -> Conversation:
     """Let the Reply reject, and only ``after`` follow."""
     at = _reply_at(conversation, rng)
-    rejecting = change_startup(_REPLY, rejected=True)(conversation, rng)
-    return ended(rejecting, at + 1, *after, CloseItem(0))
+    rejecting = edit.change_startup(_REPLY, rejected=True)(conversation, rng)
+    return edit.ended(rejecting, at + 1, *after, CloseItem(0))
 
 
 def _used_after_rejection(side: int) -> Change:
     """Return a change that lets a side send FPDUs although the Reply rejects."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        used = [*fpdus(conversation, side=side).values()][:2]
+        used = [*edit.fpdus(conversation, side=side).values()][:2]
         if not used:
             raise LookupError("that side sends no FPDUs")
         return _rejected(conversation, rng, *used)
@@ -122,18 +110,20 @@ def _used_after_rejection(side: int) -> Change:
 
 def _terminated_at_once(conversation: Conversation, rng: Random) -> Conversation:
     """Let the Responder answer the Request with a Terminate, and close."""
-    (terminate,) = fpdus(conversation, {Opcode.TERMINATE}).values()
-    return ended(conversation, _reply_at(conversation, rng), terminate, CloseItem(1))
+    (terminate,) = edit.fpdus(conversation, {Opcode.TERMINATE}).values()
+    return edit.ended(conversation, _reply_at(conversation, rng), terminate, CloseItem(1))
 
 
 def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
-    return ended(conversation, _reply_at(conversation, rng), CloseItem(INITIATOR))
+    return edit.ended(conversation, _reply_at(conversation, rng), CloseItem(INITIATOR))
 
 
 def _ended_within(kind: StartupKind) -> Change:
     """Return a change that ends the connection in the middle of a startup frame."""
     side = RESPONDER if kind is _REPLY else INITIATOR
-    return cut_short(of_kind(kind), 20, lambda rng: rng.choice((CloseItem, ResetItem))(side))
+    return edit.cut_short(
+        edit.of_kind(kind), 20, lambda rng: rng.choice((CloseItem, ResetItem))(side)
+    )
 
 
 def _without_any(conversation: Conversation, rng: Random) -> Conversation:
@@ -145,7 +135,7 @@ def _without_any(conversation: Conversation, rng: Random) -> Conversation:
     if not any(senders.count(side) > 1 for side in (INITIATOR, RESPONDER)):
         raise LocalProtocolError("neither side sends two FPDUs")
     for kind in (_REPLY, _REQUEST):
-        conversation = change_item(left_out, of_kind(kind))(conversation, rng)
+        conversation = edit.change_item(edit.left_out, edit.of_kind(kind))(conversation, rng)
     return conversation
 
 
@@ -156,75 +146,81 @@ def _rtr_after_rejection(conversation: Conversation, rng: Random) -> Conversatio
 
 MUTATIONS: Final[Table] = {
     bases.plain: {
-        **of_each_frame(
+        **edit.of_each_frame(
             {
                 "rfc5044/7.1.1/{}-key-altered": {"key": _altered_key},
-                "rfc5044/7.1.1/{}-reserved-set": {"reserved": lambda _, rng: rng.randrange(1, 16)},
+                "rfc5044/7.1.1/{}-reserved-set": {"reserved": edit.between(1, 16)},
                 "rfc5044/7.1.1/{}-s-set": {"s_bit": True},
                 "rfc5044/7.1.1/{}-rev-unknown": {
-                    "revision": lambda _, rng: other_than(_ERDMA, 255, rng, (0, 1, 2))
+                    "revision": lambda _, rng: edit.other_than(_ERDMA, 255, rng, (0, 1, 2))
                 },
                 "rfc5044/7.1.1/{}-pd-length-over-512": {"private_data": _too_much},
                 "rfc5044/7.1.1/{}-m-set-but-no-markers": _markers_asked_for,
                 "rfc5044/7.1.1/{}-c-cleared": {"crc": False},
                 "rfc5044/7.1.2/rule-5-{}-key-of-another-protocol": {
-                    "key": lambda _, rng: rng.choice(_OTHER_PROTOCOLS)
+                    "key": edit.any_of(*_OTHER_PROTOCOLS)
                 },
                 "rfc5044/7.1.2/rule-9-{}-pd-length-longer": {"pd_length": _longer},
                 "rfc5044/7.1.2/rule-9-{}-pd-length-shorter": {"pd_length": _shorter},
                 "rfc5044/7.1.2/rule-10-{}-incomplete": _ended_within,
             }
         ),
-        "rfc5044/7.1.1/request-r-set": change_startup(_REQUEST, rejected=True),
+        "rfc5044/7.1.1/request-r-set": edit.change_startup(_REQUEST, rejected=True),
         "rfc5044/7.1.2/rule-1-no-startup-frames": _without_any,
-        "rfc5044/7.1.2/rule-1-fpdu-before-request": moved_before(_initiator_fpdu_at, _request_at),
-        "rfc5044/7.1.2/rule-2-no-request": change_item(left_out, _request_at),
-        "rfc5044/7.1.2/rule-2-reply-first": moved_before(_reply_at, _request_at),
-        "rfc5044/7.1.2/rule-2-request-after-reply": change_item(
+        "rfc5044/7.1.2/rule-1-fpdu-before-request": edit.moved_before(
+            _initiator_fpdu_at, _request_at
+        ),
+        "rfc5044/7.1.2/rule-2-no-request": edit.change_item(edit.left_out, _request_at),
+        "rfc5044/7.1.2/rule-2-reply-first": edit.moved_before(_reply_at, _request_at),
+        "rfc5044/7.1.2/rule-2-request-after-reply": edit.change_item(
             lambda item, _: (item, StartupItem(INITIATOR, _REQUEST)), _reply_at
         ),
-        "rfc5044/7.1.2/rule-2-octets-for-request": change_item(
+        "rfc5044/7.1.2/rule-2-octets-for-request": edit.change_item(
             lambda _, rng: _some_octets(INITIATOR, rng), _request_at
         ),
-        "rfc5044/7.1.2/rule-3-octets-before-reply": change_item(
+        "rfc5044/7.1.2/rule-3-octets-before-reply": edit.change_item(
             lambda item, rng: (_some_octets(RESPONDER, rng), item), _reply_at
         ),
-        "rfc5044/7.1.2/rule-3-fpdu-before-reply": moved_before(first(FPDUItem), _reply_at),
-        "rfc5044/7.1.2/rule-3-request-twice": change_item(twice, _request_at),
-        "rfc5044/7.1.2/rule-3-reply-twice": change_item(twice, _reply_at),
-        "rfc5044/7.1.2/rule-3-fpdus-for-reply": change_item(left_out, _reply_at),
+        "rfc5044/7.1.2/rule-3-fpdu-before-reply": edit.moved_before(
+            edit.first(FPDUItem), _reply_at
+        ),
+        "rfc5044/7.1.2/rule-3-request-twice": edit.change_item(edit.twice, _request_at),
+        "rfc5044/7.1.2/rule-3-reply-twice": edit.change_item(edit.twice, _reply_at),
+        "rfc5044/7.1.2/rule-3-fpdus-for-reply": edit.change_item(edit.left_out, _reply_at),
         "rfc5044/7.1.2/rule-3-request-unanswered": _unanswered,
         "rfc5044/7.1.2/rule-3-rejected": _rejected,
         "rfc5044/7.1.2/rule-3-initiator-speaks-after-rejection": (_used_after_rejection(INITIATOR)),
         "rfc5044/7.1.2/rule-3-responder-speaks-after-rejection": (_used_after_rejection(RESPONDER)),
-        "rfc5044/7.1.2/rule-4-responder-speaks-first": moved_before(_answer_at, first(FPDUItem)),
-        "rfc5044/7.1.2/rule-8-both-initiate": change_startup(_REPLY, key=KEYS[_REQUEST]),
-        "rfc5044/7.1.2/rule-8-both-respond": change_startup(_REQUEST, key=KEYS[_REPLY]),
+        "rfc5044/7.1.2/rule-4-responder-speaks-first": edit.moved_before(
+            _answer_at, edit.first(FPDUItem)
+        ),
+        "rfc5044/7.1.2/rule-8-both-initiate": edit.change_startup(_REPLY, key=KEYS[_REQUEST]),
+        "rfc5044/7.1.2/rule-8-both-respond": edit.change_startup(_REQUEST, key=KEYS[_REPLY]),
     },
-    bases.marked: of_each_frame({"rfc5044/7.1.1/{}-m-cleared-but-markers": {"markers": False}}),
-    bases.without_crcs: of_each_frame({"rfc5044/7.1.1/{}-c-set-but-no-crcs": {"crc": True}}),
+    bases.marked: edit.of_each_frame(
+        {"rfc5044/7.1.1/{}-m-cleared-but-markers": {"markers": False}}
+    ),
+    bases.without_crcs: edit.of_each_frame({"rfc5044/7.1.1/{}-c-set-but-no-crcs": {"crc": True}}),
     bases.terminated: {"rfc5044/7.1.2/rule-3-terminate-for-reply": _terminated_at_once},
     bases.announced: {
         "rtr-frame-proposal-2007/1/key-altered": _rtr(key=_altered_key),
         "rtr-frame-proposal-2007/1/key-rtr": _rtr(key=RTR_KEYS[1]),
-        "rtr-frame-proposal-2007/1/rev-not-1": _rtr(
-            revision=lambda _, rng: rng.choice((0, *range(2, 256)))
-        ),
+        "rtr-frame-proposal-2007/1/rev-not-1": _rtr(revision=edit.any_of(0, *range(2, 256))),
         "rtr-frame-proposal-2007/1/pd-length-over-512": _rtr(private_data=_too_much),
         "rtr-frame-proposal-2007/1/pd-length-longer": _rtr(pd_length=_longer),
         "rtr-frame-proposal-2007/1/pd-length-shorter": _rtr(pd_length=_shorter),
         "rtr-frame-proposal-2007/1/incomplete": _ended_within(_RTR),
         "rtr-frame-proposal-2007/2/bits-set": _rtr(
-            s_bit=True, rejected=True, reserved=lambda _, rng: rng.randrange(16)
+            s_bit=True, rejected=True, reserved=edit.between(0, 16)
         ),
         "rtr-frame-proposal-2007/2/c-not-that-of-reply": _rtr(crc=False),
-        "rtr-frame-proposal-2007/2/request-s-cleared": change_startup(_REQUEST, s_bit=False),
-        "rtr-frame-proposal-2007/2/missing": change_item(left_out, _rtr_at),
-        "rtr-frame-proposal-2007/2/before-reply": moved_before(_rtr_at, _reply_at),
-        "rtr-frame-proposal-2007/2/first": moved_before(_rtr_at, _request_at),
+        "rtr-frame-proposal-2007/2/request-s-cleared": edit.change_startup(_REQUEST, s_bit=False),
+        "rtr-frame-proposal-2007/2/missing": edit.change_item(edit.left_out, _rtr_at),
+        "rtr-frame-proposal-2007/2/before-reply": edit.moved_before(_rtr_at, _reply_at),
+        "rtr-frame-proposal-2007/2/first": edit.moved_before(_rtr_at, _request_at),
         "rtr-frame-proposal-2007/2/after-rejection": _rtr_after_rejection,
-        "rtr-frame-proposal-2007/2/twice": change_item(twice, _rtr_at),
-        "rtr-frame-proposal-2007/5/reply-s-cleared": change_startup(_REPLY, s_bit=False),
+        "rtr-frame-proposal-2007/2/twice": edit.change_item(edit.twice, _rtr_at),
+        "rtr-frame-proposal-2007/5/reply-s-cleared": edit.change_startup(_REPLY, s_bit=False),
     },
 }
 """Mutations of RFC 5044 7.1, and of the Rtr frame proposal of 2007 by its points.

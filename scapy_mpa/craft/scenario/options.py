@@ -6,24 +6,22 @@ The dialect decides on the class of the conversation.  Some options belong to on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from scapy_mpa.capture.write_pcap import LATEST_SECOND
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.endpoint import Endpoint
+from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER
 from scapy_mpa.craft.ift_conversation import IFTConversation
 from scapy_mpa.craft.options import LONGEST_RTT, SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.craft.scenario.values import (
-    UINT8,
-    UINT16,
-    UINT32,
     Chance,
     Read,
     choice,
     endpoint,
+    field,
     number,
     seconds,
     text,
@@ -49,17 +47,17 @@ _FLAGS: Final = ("r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
 OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "endpoints": (endpoint, endpoint),
     "macs": (text, text),
-    "isns": (UINT32, UINT32),
+    "isns": (field(32), field(32)),
     "dialect": (choice({name: name for name in DIALECT_NAMES}),),
-    "revision": (UINT8,),
+    "revision": (field(8),),
     "markers": (_WHICH_SIDES,),
     "crc": (_WHICH_SIDES,),
     "rtr-frame": (_WHICH_SIDES,),
-    "mss": (UINT16,),
-    "mulpdu": (UINT16,),
+    "mss": (field(16),),
+    "mulpdu": (field(16),),
     "packing": (choice({name: name for name in ("aligned", "packed", "stream")}),),
-    "vlan": (UINT16,),
-    "ack-every": (UINT16,),
+    "vlan": (field(16),),
+    "ack-every": (field(16),),
     "start-time": (seconds(0, LATEST_SECOND),),
     "rtt": (seconds(0, LONGEST_RTT),),
     "ddp-version": (number(0, 3),),
@@ -67,18 +65,17 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "handshake": (_SWITCH,),
     "strict": (_SWITCH,),
     **dict.fromkeys(_FLAGS, (_WHICH_SIDES,)),
-    "vtags": (UINT16, UINT16),
-    "marker-interval": (UINT16,),
+    "vtags": (field(16), field(16)),
+    "marker-interval": (field(16),),
     "seed": (number(0, 1 << 64),),
 }
 """By option, the values that follow it, in order; pairs are for Initiator and Responder."""
 
-_OF_ENDPOINTS: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
-    "endpoints": lambda end: {"address": end.address, "port": end.port},
-    "macs": lambda mac: {"mac": mac},
-    "isns": lambda isn: {"isn": isn},
-}
-"""Options of both endpoints, as fields of Endpoint."""
+_NO_ARGUMENTS: Final = frozenset({"endpoints", "macs", "isns", "seed"})
+"""Options that are no arguments of a conversation: parts of its endpoints, and the seed."""
+
+_NO_DATA: Final = Chance(0)
+"""No option has random data as its value."""
 
 _CLASSES: Final[dict[str | None, type[Conversation]]] = {
     Dialect.DRAFT_IFT_01.value: IFTConversation,
@@ -104,10 +101,13 @@ class OptionLines:
 
     def __init__(self, others: Mapping[str, Any]) -> None:
         self._others = others
-        self.seed: int | None = None
         self._given: dict[str, Any] = {}
-        self._seen: set[str] = set()
-        self._ends: list[Endpoint] = list(Conversation().endpoints)
+
+    @property
+    def seed(self) -> int:
+        """The seed of random data."""
+        seed: int = self._given.get("seed", 0)
+        return seed
 
     def take(self, words: list[Word]) -> None:
         """Take a line that begins with the name of an option.
@@ -115,23 +115,13 @@ class OptionLines:
         :raises LocalProtocolError: its values are wrong, or do not fit the options before.
         """
         (name, *rest), reads = [words[0].text, *words[1:]], OPTIONS[words[0].text]
-        if name in self._seen:
+        if name in self._given:
             raise ScenarioError(f"{name} is given twice")
-        self._seen.add(name)
         if len(rest) != len(reads):
             wanted = f"both {' and '.join(SIDES)} want one" if len(reads) == 2 else "one is wanted"
             raise ScenarioError(f"{len(rest)} values after {name}; {wanted}")
-        nothing = Chance(0)
-        values = [read(word, nothing) for read, word in zip(reads, rest, strict=True)]
-        if name == "seed":
-            (self.seed,) = values
-        elif name in _OF_ENDPOINTS:
-            self._ends = [
-                replace(own, **_OF_ENDPOINTS[name](value))
-                for own, value in zip(self._ends, values, strict=True)
-            ]
-        else:
-            self._given[name] = values[0] if len(values) == 1 else tuple(values)
+        values = [read(word, _NO_DATA) for read, word in zip(reads, rest, strict=True)]
+        self._given[name] = values[0] if len(values) == 1 else tuple(values)
         # A conversation is made at once, so that an error names this line.
         self.conversation()
 
@@ -141,7 +131,7 @@ class OptionLines:
         :raises LocalProtocolError: the dialect does not have one of them, or a value is not in
             range.
         """
-        given = dict(self._given)
+        given = {name: each for name, each in self._given.items() if name not in _NO_ARGUMENTS}
         dialect = given.get("dialect")
         made = _CLASSES.get(dialect, Conversation)
         if made is not Conversation:
@@ -151,5 +141,8 @@ class OptionLines:
                 where = "of MPA" if dialect is None else f"of {dialect}"
                 raise ScenarioError(f"{name} is no option {where}; name its dialect first")
         named = {name.replace("-", "_"): each for name, each in given.items()}
-        ends = dict(zip(SIDES, self._ends, strict=True))
-        return made(**{**ends, **named, **self._others})
+        ends = self._given.get("endpoints", (USUAL_INITIATOR, USUAL_RESPONDER))
+        macs, isns = (self._given.get(name, (None, None)) for name in ("macs", "isns"))
+        for side, end, mac, isn in zip(SIDES, ends, macs, isns, strict=True):
+            named[side] = replace(end, mac=mac, isn=isn)
+        return made(**{**named, **self._others})

@@ -55,7 +55,7 @@ def parse_scenario(
             if steps is None:
                 conversation = options.conversation()
                 chance = Chance(
-                    (options.seed or 0) if seed is None else seed,
+                    options.seed if seed is None else seed,
                     max(1, min(conversation.mulpdus) - UNTAGGED_LENGTH),
                     conversation.options.mss,
                 )
@@ -116,9 +116,5 @@ class _Steps:
             kind = "step" if known is SIDE_STEPS else "option or step"
             raise ScenarioError(f"no {kind} {first}; {one_of(first.text, names)}")
         known[first.text].take(what, rest, self._chance, conversation, side)
-        try:
-            # The items are checked at once, so that an error names this line.
-            conversation.check(conversation.script[before:])
-        except LocalProtocolError as error:
-            # The number of the line is enough; that of the item is left out.
-            raise ScenarioError(str(error.__cause__ or error)) from error
+        # The items are checked at once, so that an error names this line.
+        conversation.check(conversation.script[before:])

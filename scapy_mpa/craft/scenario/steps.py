@@ -14,16 +14,11 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.options import INITIATOR, SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError, one_of
 from scapy_mpa.craft.scenario.values import (
-    UINT4,
-    UINT8,
-    UINT14,
-    UINT16,
-    UINT32,
-    UINT64,
     Chance,
     Read,
     choice,
     data,
+    field,
     flags,
     seconds,
 )
@@ -38,13 +33,13 @@ _READERS: Final[dict[str, Read]] = {
     for read, names in (
         (data, "data ulpdu pad crc key header-crc payload-crc extension reply-extension"),
         (data, "private-data reply-private-data rtr-private-data"),
-        (UINT4, "layer etype"),
-        (UINT8, "error-code"),
-        (UINT14, "ird ord reply-ird reply-ord"),
-        (UINT16, "ulpdu-length header-size payload-size vtag"),
-        (UINT32, "size stag sink-stag src-stag invalidate-stag request-identifier"),
-        (UINT64, "to sink-to src-to original"),
-        (UINT64, "add-or-swap-data add-or-swap-mask compare-data compare-mask"),
+        (field(4), "layer etype"),
+        (field(8), "error-code"),
+        (field(14), "ird ord reply-ird reply-ord"),
+        (field(16), "ulpdu-length header-size payload-size vtag"),
+        (field(32), "size stag sink-stag src-stag invalidate-stag request-identifier"),
+        (field(64), "to sink-to src-to original"),
+        (field(64), "add-or-swap-data add-or-swap-mask compare-data compare-mask"),
         (flags, "control-flags reply-control-flags"),
         (choice({name: name for name in ("send", "write", "read")}), "rtr"),
         (choice({name: side for side, name in enumerate(SIDES)}), "first"),

@@ -98,12 +98,9 @@ def number(low: int, high: int) -> Read:
     return read
 
 
-UINT4: Final = number(0, 0xF)
-UINT8: Final = number(0, 0xFF)
-UINT14: Final = number(0, 0x3FFF)
-UINT16: Final = number(0, 0xFFFF)
-UINT32: Final = number(0, 0xFFFFFFFF)
-UINT64: Final = number(0, 0xFFFFFFFFFFFFFFFF)
+def field(bits: int) -> Read:
+    """Read the number of a field of so many bits."""
+    return number(0, (1 << bits) - 1)
 
 
 def data(word: Word, chance: Chance) -> bytes:

@@ -17,8 +17,8 @@ from scapy_mpa.wire.shown import printable, quoted
 MOST_WORDS: Final = 64
 """Words of a line, at most: more than any step takes, but not so many that memory runs out."""
 
-_BLANKS: Final = re.compile(r"[ \t]*")
-_WORD: Final = re.compile(r'[^ \t"#]+')
+_NEXT: Final = re.compile(r'[ \t]*([^ \t"#]*)')
+"""Blanks, and the word after them: none before a string, a comment and the end of the line."""
 _END_OF_WORD: Final = re.compile(r"[ \t#]|$")
 _MARK: Final = re.compile(r'\\(x[0-9A-Fa-f]{2}|.?)|"')
 """An escape in a string, or the end of the string.
@@ -49,33 +49,25 @@ def words_of(line: str) -> list[Word]:
         words, or a character has no octets in UTF-8.
     """
     words: list[Word] = []
-    end = len(line.rstrip())
-    at = _past(_BLANKS, line, 0, end)
-    while at < end and line[at] != "#":
+    line = line.rstrip()
+    at = 0
+    while found := _NEXT.match(line, at):
+        begin, at = found.span(1)
+        if begin == at and not line.startswith('"', at):
+            break
         if len(words) == MOST_WORDS:
             raise ScenarioError(f"more than {MOST_WORDS} words in one line; no step takes so many")
-        begin = at
-        if line[at] == '"':
-            word, at = _string(line, at, end)
-            wanted = _STRING_WANTED
+        if begin < at:
+            word, wanted = Word(found[1]), "a blank must separate a string from other words"
         else:
-            at = _past(_WORD, line, at, end)
-            word = Word(line[begin:at])
-            wanted = "a blank must separate a string from other words"
-        if _END_OF_WORD.match(line, at, end) is None:
-            raise ScenarioError(f"{wanted}: {printable(line[begin:end])}")
+            (word, at), wanted = _string(line, at), _STRING_WANTED
+        if _END_OF_WORD.match(line, at) is None:
+            raise ScenarioError(f"{wanted}: {printable(line[begin:])}")
         words.append(word)
-        at = _past(_BLANKS, line, at, end)
     return words
 
 
-def _past(what: re.Pattern[str], line: str, at: int, end: int) -> int:
-    """Return the place after a match of ``what`` at a place, or this place without a match."""
-    found = what.match(line, at, end)
-    return at if found is None else found.end()
-
-
-def _string(line: str, begin: int, end: int) -> tuple[Word, int]:
+def _string(line: str, begin: int) -> tuple[Word, int]:
     """Return the string that begins with quotes at a place, and the place after it.
 
     Its octets are UTF-8; ``\\x41`` is one octet.
@@ -85,7 +77,7 @@ def _string(line: str, begin: int, end: int) -> tuple[Word, int]:
     """
     octets = bytearray()
     at = begin + 1
-    for mark in _MARK.finditer(line, at, end):
+    for mark in _MARK.finditer(line, at):
         octets += _utf8(line[at : mark.start()])
         at = mark.end()
         name = mark[1]
@@ -100,7 +92,7 @@ def _string(line: str, begin: int, end: int) -> tuple[Word, int]:
                 f"no escape {printable(mark[0])} in a string; there are "
                 '\\n \\r \\t \\0 \\" \\\\ and \\x41'
             )
-    raise ScenarioError(f"{_STRING_WANTED}: {printable(line[begin:end])}")
+    raise ScenarioError(f"{_STRING_WANTED}: {printable(line[begin:])}")
 
 
 def _utf8(text: str) -> bytes:

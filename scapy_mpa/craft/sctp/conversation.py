@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from scapy_mpa.capture.headers import SCTP_PROTOCOL
@@ -12,13 +11,9 @@ from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.layout import Placed
-from scapy_mpa.craft.options import INITIATOR
-from scapy_mpa.craft.script import FPDUItem, StartupItem
-from scapy_mpa.craft.sctp.packets import (
-    ITEMS,
-    OVERHEAD,
-    packets_of,
-)
+from scapy_mpa.craft.options import INITIATOR, RESPONDER
+from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.craft.sctp.packets import OVERHEAD, SctpSegment, packets_of
 from scapy_mpa.craft.sctp.script import CARRIED, AssociateItem, ControlItem, chunk_of
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.records.record import Record
@@ -26,20 +21,14 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.sctp_ddp import LARGEST_PRIVATE_DATA, FunctionCode
-from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 _SMALLEST_MSS: Final = 128
 """The smallest ``mss``: it has room for a packet with an Atomic Request."""
 _TCP_HEADER: Final = 20
 
-_DIALECTS: Final[dict[Dialect | None, Dialect | None]] = {
-    None: None,
-    Dialect.RFC5043: None,
-    Dialect.RFC6581: Dialect.RFC6581,
-    Dialect.DRAFT_PEER_CONNECT_01: Dialect.DRAFT_PEER_CONNECT_01,
-}
-"""The dialects over SCTP, and for each the dialect of its enhanced messages."""
+_DIALECTS: Final = (None, Dialect.RFC5043, Dialect.RFC6581, Dialect.DRAFT_PEER_CONNECT_01)
+"""The dialects over SCTP; the last two are those of enhanced messages."""
 
 _CODES: Final = {
     (StartupKind.REQUEST, False): (FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE),
@@ -86,7 +75,8 @@ class SctpConversation(Conversation):
         chosen = dialect_named(dialect)
         if chosen not in _DIALECTS:
             raise LocalProtocolError(f"DDP over SCTP is not spoken in the dialect {dialect}")
-        super().__init__(*args, handshake=False, dialect=_DIALECTS[chosen], **options)
+        enhanced = None if chosen is Dialect.RFC5043 else chosen
+        super().__init__(*args, handshake=False, dialect=enhanced, **options)
         if any(self.options.rtr_frame):
             raise LocalProtocolError("DDP over SCTP has no Rtr Frames; leave out rtr_frame")
         if self.options.mss < _SMALLEST_MSS:
@@ -123,46 +113,14 @@ class SctpConversation(Conversation):
 
         :raises LocalProtocolError: an item cannot be expressed on the wire.
         """
-        ports = self.endpoints[0].port, self.endpoints[1].port
-        return [*packets_of(self.script, self.isns, ports, self.options)]
+        return [*self._express(self.script)]
 
     def layout(self) -> list[Placed]:
         """Return each item of the script with the octets of its DATA chunk after the DDP-SSN."""
         return [
-            Placed(
-                number,
-                item,
-                0,
-                chunk_of(item).body if isinstance(item, CARRIED) else b"",
-            )
+            Placed(number, item, 0, chunk_of(item).body if isinstance(item, CARRIED) else b"")
             for number, item in enumerate(self.script)
         ]
-
-    def check(self, items: Iterable[Any]) -> None:
-        """Check that items could be in the script.
-
-        :raises LocalProtocolError: one of them cannot be expressed on the wire.
-        """
-        for item in items:
-            if isinstance(item, FPDUItem) and item.overrides:
-                raise LocalProtocolError("a DDP Segment Chunk has no fields of an FPDU")
-            if not isinstance(item, ITEMS):
-                raise LocalProtocolError(f"SCTP has nothing like {quoted(item, 200)}")
-            if isinstance(item, CARRIED):
-                chunk_of(item)
-
-    def wrapping(self) -> SctpConversation:
-        """Return this conversation with TSNs that wrap (RFC 4960 1.6)."""
-        counts = [0, 0]
-        for item in self.script:
-            if isinstance(item, CARRIED):
-                counts[item.side] += 1
-        return self.moved(
-            *(
-                replace(each, isn=-(count // 2) & 0xFFFFFFFF)
-                for each, count in zip(self.endpoints, counts, strict=True)
-            )
-        )
 
     @property
     def header_length(self) -> int:
@@ -188,6 +146,16 @@ class SctpConversation(Conversation):
         raise LocalProtocolError("there is no truth of DDP over SCTP, only of MPA")
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _express(self, items: Iterable[Any]) -> list[SctpSegment]:
+        """Make the packets of items."""
+        ports = self.endpoints[0].port, self.endpoints[1].port
+        return packets_of(items, self.isns, ports, self.options)
+
+    def _numbers_used(self) -> list[int]:
+        """Return how many TSNs each side uses (RFC 4960 1.6)."""
+        senders = [item.side for item in self.script if isinstance(item, CARRIED)]
+        return [senders.count(INITIATOR), senders.count(RESPONDER)]
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         builder = self._builders[segment.side]

@@ -40,9 +40,6 @@ from scapy_mpa.wire.shown import quoted
 OVERHEAD: Final = COMMON_HEADER_LENGTH + CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH + DDP_SSN_LENGTH
 """Octets before the DDP segment in a packet with one DATA chunk."""
 
-ITEMS: Final = (*CARRIED, AssociateItem, PauseItem, CloseItem, ResetItem)
-"""The items of a script over SCTP."""
-
 STREAM: Final = 0
 """The SCTP stream of the session."""
 
@@ -98,9 +95,9 @@ class _Sender:
         self._last_sender: int | None = None
         self._unacknowledged = [0, 0]
         """By sender, packets with DATA that the peer has not acknowledged."""
-        self._pending: tuple[int, list[bytes], list[int]] | None = None
-        """The packet that is being filled: its side, its chunks, and the items of these."""
-        self._size = 0
+        self._pending: list[tuple[int, bytes]] = []
+        """The chunks of the packet that is being filled, each with the number of its item."""
+        self._pending_side = 0
 
     def take(self, number: int, item: Any) -> None:
         """Send an item."""
@@ -117,7 +114,7 @@ class _Sender:
             self._flush()
             self._send(item.side, [build_chunk(ChunkType.ABORT, 0)], [number])
         else:
-            raise LocalProtocolError("SCTP has no such item")
+            raise LocalProtocolError(f"SCTP has nothing like {quoted(item, 200)}")
 
     def settle(self) -> None:
         """Send the pending packet, and acknowledge all packets."""
@@ -142,8 +139,6 @@ class _Sender:
     def _send_item(self, number: int, item: FPDUItem | ControlItem | ChunkItem) -> None:
         chunk = chunk_of(item)
         side = chunk.side
-        if self._pending is not None and self._pending[0] != side:
-            self._flush()
         self._ssns[side] += chunk.skip
         ddp_ssn = self._ssns[side] & _SSN if chunk.ddp_ssn is None else chunk.ddp_ssn
         self._ssns[side] += 1
@@ -176,25 +171,25 @@ class _Sender:
 
     def _pack(self, side: int, octets: bytes, number: int) -> None:
         """Add a chunk to the pending packet, or to a new one if it does not fit."""
-        if self._pending is None or self._size + len(octets) > self._options.mss:
+        size = COMMON_HEADER_LENGTH + sum(len(each) for _, each in self._pending)
+        if side != self._pending_side or size + len(octets) > self._options.mss:
             self._flush()
-            self._pending = side, [], []
-            self._size = COMMON_HEADER_LENGTH
-        assert self._pending is not None
-        self._pending[1].append(octets)
-        self._pending[2].append(number)
-        self._size += len(octets)
+            self._pending_side = side
+        self._pending.append((number, octets))
 
     def _flush(self) -> None:
         """Send the pending packet."""
-        if self._pending is None:
-            return
-        side, chunks, numbers = self._pending
-        self._pending = None
-        self._send_data(side, chunks, numbers)
+        pending, self._pending = self._pending, []
+        if pending:
+            numbers, chunks = zip(*pending, strict=True)
+            self._send_data(self._pending_side, chunks, numbers)
 
     def _send_data(
-        self, side: int, chunks: list[bytes], numbers: list[int], chunk: ChunkItem | None = None
+        self,
+        side: int,
+        chunks: Sequence[bytes],
+        numbers: Sequence[int],
+        chunk: ChunkItem | None = None,
     ) -> None:
         tag = _TAGS[side] if chunk is None or chunk.tagged else _TAGS[side] ^ 1
         self._send(side, chunks, numbers, tag=tag, checked=chunk is None or chunk.checked)

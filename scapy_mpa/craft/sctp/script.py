@@ -13,6 +13,7 @@ from scapy_mpa.craft.enhanced import enhanced_octets
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.sctp_chunks import DDP_ADAPTATION
 from scapy_mpa.wire.sctp_ddp import (
     SEGMENT_PPID,
@@ -102,11 +103,13 @@ CARRIED: Final = (FPDUItem, ControlItem, ChunkItem)
 def chunk_of(item: FPDUItem | ControlItem | ChunkItem) -> ChunkItem:
     """Return the DATA chunk of an item.
 
-    :raises LocalProtocolError: a number does not fit its field.
+    :raises LocalProtocolError: a number does not fit its field, or fields of an FPDU are set.
     """
     if isinstance(item, ChunkItem):
         return item
     if isinstance(item, ControlItem):
         body = build_session_control(item.control)[2:]
         return ChunkItem(item.side, SESSION_CONTROL_PPID, body)
+    if item.overrides:
+        raise LocalProtocolError("a DDP Segment Chunk has no fields of an FPDU")
     return ChunkItem(item.side, SEGMENT_PPID, item.ulpdu)

@@ -139,11 +139,10 @@ class IFTFraming:
         problems = self._problems(header, octets[FRAME_HEADER_LENGTH:], faults)
         frames = island.frames(start, end)
         latest, latest_at = self._latest
-        is_early = agreed.speculative and max(frames) < latest
-        if is_early and not problems and payload_crc != "unknown":
+        may_be_early = agreed.speculative and not problems and payload_crc != "unknown"
+        is_early = may_be_early and max(frames) < latest
+        if is_early:
             half.count_ahead(1, start - latest_at)
-        else:
-            is_early = False
         self._latest = max(self._latest, (max(frames), start))
         half.owner.shared.rows.append(
             IFTFrameRecovered(
@@ -167,19 +166,16 @@ class IFTFraming:
         """Return the faults for which a receiver must not accept a frame, with their clauses."""
         size, _, vtag = header
         expected = self._agreed.vtag
-        problems = []
-        if "h" in faults:
-            problems.append(("the header CRC does not match the frame", "5.1"))
-        if "p" in faults:
-            problems.append(("the payload CRC does not match the payload", "5.1"))
-        if vtag != expected:
-            text = f"the frame has VTag 0x{vtag:04x} instead of 0x{expected:04x}"
-            problems.append((text, "4.2"))
-        if ddp and (length := ddp_header_length(ddp)) != size:
-            problems.append(
-                (f"header_size {size} is not the {length} octets of the DDP header", "5.1")
-            )
-        return problems
+        length = ddp_header_length(ddp) if ddp else size
+        other_vtag = f"the frame has VTag 0x{vtag:04x} instead of 0x{expected:04x}"
+        other_size = f"header_size {size} is not the {length} octets of the DDP header"
+        found = (
+            ("h" in faults, "the header CRC does not match the frame", "5.1"),
+            ("p" in faults, "the payload CRC does not match the payload", "5.1"),
+            (vtag != expected, other_vtag, "4.2"),
+            (length != size, other_size, "5.1"),
+        )
+        return [(text, clause) for is_found, text, clause in found if is_found]
 
     def _wrong(self, position: int, text: str, clause: str) -> None:
         """Report an error.  The draft defines no error codes."""

@@ -20,22 +20,10 @@ from scapy_mpa.stream.events import ErrorFound, SessionControlSeen, StartupSeen
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
-from scapy_mpa.wire.negotiation import (
-    INSUFFICIENT_IRD,
-    MPA_WORDS,
-    NO_MATCHING_RTR,
-    SCTP_WORDS,
-    Negotiation,
-    negotiate,
-)
-from scapy_mpa.wire.rdmap import (
-    HEADER_OPCODES,
-    parse_atomic_request,
-    parse_atomic_response,
-)
+from scapy_mpa.wire.negotiation import MPA_WORDS, SCTP_WORDS, Negotiation, negotiate
+from scapy_mpa.wire.rdmap import HEADER_OPCODES, parse_atomic_request, parse_atomic_response
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.rules import (
-    TerminateCode,
     Violation,
     header_violation,
     message_violation,
@@ -43,6 +31,9 @@ from scapy_mpa.wire.rules import (
     violation,
 )
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
+
+_LLP: Final = 2
+"""The layer of a Terminate whose Error Codes are those of MPA (RFC 5040 4.8, RFC 6581 8)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +72,8 @@ class ConnectionChecks:
 
     def _report(self, origin: Origin, what: Violation) -> None:
         self.errors += 1
-        code = None if what.terminate is None else _MPA_CODES.get(what.terminate)
+        layer, _, number = what.terminate or (None, None, 0)
+        code = ErrorCode(number) if layer == _LLP else None
         self.found.append(ErrorFound(*origin[:4], code, origin[4], str(what)))
 
     # -- startup -----------------------------------------------------------------------------------
@@ -251,9 +243,3 @@ class ConnectionChecks:
         elif opcode == Opcode.ATOMIC_RESPONSE and octets:
             identifier = parse_atomic_response(octets).original_request_identifier
             self.halves[1 - direction].outstanding.add_atomic(identifier, -1, segment.origin)
-
-
-_MPA_CODES: Final[dict[TerminateCode, ErrorCode]] = {
-    INSUFFICIENT_IRD: ErrorCode.INSUFFICIENT_IRD,
-    NO_MATCHING_RTR: ErrorCode.NO_MATCHING_RTR,
-}

@@ -82,13 +82,13 @@ class HalfMessages:
         send, sends = self._untagged.next_send, 0
         while at < len(rows) and type(rows[at]) is tuple:
             row = rows[at]
-            frame, time_ns, carrier, offset, shape, first, second, third, frames, _, ack = row
+            _, _, carrier, offset, shape, _, number, mo, *_ = row
             tagged, shapes = shape.tagged, shape.message
             if shapes is None:
                 shapes = shape.message = message_shapes(shape)
             if offset != end or carrier is not direction or not shapes:
                 break
-            if not (tagged or parts or (second == send and not third)):
+            if not (tagged or parts or (number == send and not mo)):
                 break
             if parts and (not goes_on(parts[-1], row) or len(parts) >= LISTED_PARTS):
                 break
@@ -98,26 +98,12 @@ class HalfMessages:
                 found.append(row)
             if not shape.last:
                 # The octets are not needed any more.
-                parts.append((*row[:9], b"", ack))
+                parts.append((*row[:9], b"", row[10]))
                 continue
             if not tagged:
                 send, sends = (send + 1) & SEQUENCE_MASK, sends + 1
             message, whole, parts = shapes[bool(parts)], [*parts, row], []
-            found.append(
-                (
-                    frame,
-                    time_ns,
-                    direction,
-                    offset,
-                    message,
-                    first,
-                    second,
-                    third,
-                    frames,
-                    whole,
-                    ack,
-                )
-            )
+            found.append((*row[:4], message, *row[5:9], whole, row[10]))
         if end == begin:
             return at
         self.parts = parts
@@ -158,21 +144,23 @@ class HalfMessages:
         self.flush()
         self._tagged.close()
         self._untagged.close()
-        self.responses.relieve()
+        # Their Requests may still come.
+        self.responses.requests.is_in_order = False
+        self.responses.finish()
         self.requests.give_up()
 
     @property
     def waits(self) -> bool:
         """True if anything waits for another segment."""
-        parts = self._turns.waiting, self.responses.waiting
-        return any(parts) or self._tagged.is_open or self._untagged.is_open
+        parts = self._turns.waiting, self.responses.waiting, self._untagged.in_progress
+        return any(parts) or self._tagged.is_open
 
     @property
     def held(self) -> int:
         """Octets of memory taken, roughly."""
-        waiting = len(self._turns.waiting) * HELD_BY_EACH + len(self.parts) * HELD_BY_PIECE
-        parts = self._tagged, self._untagged, self.responses, self.requests
-        return waiting + sum([each.held for each in parts])
+        items = len(self._turns.waiting) + len(self.responses.waiting) + len(self.requests.queue)
+        held = items * HELD_BY_EACH + len(self.parts) * HELD_BY_PIECE
+        return held + self._tagged.held + self._untagged.held + self.responses.reads.held
 
     def _begin_unknown(self) -> None:
         """Note that the capture may lack segments before the first one."""
@@ -198,7 +186,7 @@ class HalfMessages:
         self.requests.captured = max(self.requests.captured, segment.captured)
         if is_late:
             # The segments before and after it were delivered earlier.
-            self.responses.doubt(segment)
+            self.responses.requests.doubt(segment)
             self.out.append(DDPMessage(segment, begun=False).event())
         elif not segment.header.tagged:
             self._untagged.add(segment)

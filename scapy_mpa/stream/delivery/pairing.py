@@ -17,8 +17,7 @@ from itertools import islice
 from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
-from scapy_mpa.stream.delivery.held import HELD_BY_EACH
-from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS, Request
+from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS, RESPONSES, Request
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.events import MessageRecovered
@@ -44,27 +43,22 @@ class Requests:
     """The last frame that brought octets of the processed segments of the direction."""
     turns: Turns = field(default_factory=Turns)
     """The order of the segments of the direction."""
-    _queue: list[Request] = field(default_factory=list)
+    queue: list[Request] = field(default_factory=list)
     """Outstanding Requests, oldest first."""
-
-    @property
-    def held(self) -> int:
-        """Octets of memory taken, roughly."""
-        return len(self._queue) * HELD_BY_EACH
 
     # -- the requesting direction ----------------------------------------------------------------
 
     def add(self, *requests: Request) -> None:
         """Take Requests."""
-        self._queue += requests
-        excess = len(self._queue) - OUTSTANDING_REQUESTS
+        self.queue += requests
+        excess = len(self.queue) - OUTSTANDING_REQUESTS
         if excess > 0:
-            del self._queue[:excess]
+            del self.queue[:excess]
             self.is_in_order = False
 
     def give_up(self) -> None:
         """Forget the Requests."""
-        self._queue.clear()
+        self.queue.clear()
         self.is_in_order = False
 
     # -- the responding direction ----------------------------------------------------------------
@@ -77,7 +71,7 @@ class Requests:
         :param first: the first segment of the Response.
         """
         if self.is_in_order:
-            return bool(self._queue)
+            return bool(self.queue)
         expected, received = self.turns.expected, first.received
         if expected is None or received is None:
             return self.captured > first.captured + LATE_SEGMENTS
@@ -97,7 +91,7 @@ class Requests:
 
         :param current: the RDMA Read Response in progress before a hole.
         """
-        first, queue = message.first, self._queue
+        first, queue = message.first, self.queue
         if self.is_in_order and queue and queue[0].is_answered_by(first):
             message.is_paired_by_order = True
             self._pair(message, queue[0])
@@ -130,20 +124,24 @@ class Requests:
             self.is_in_order = False
 
     def doubt(self, first: DDPSegment) -> None:
-        """Report none of the Requests as unanswered that an unpaired Response may answer."""
-        for each in self._queue:
-            each.is_doubtful = each.is_doubtful or each.fits(first)
+        """Report none of the Requests as unanswered that an unpaired Response may answer.
+
+        :param first: its first segment; a segment of another message changes nothing.
+        """
+        if first.opcode in RESPONSES:
+            for each in self.queue:
+                each.is_doubtful = each.is_doubtful or each.fits(first)
 
     def finish(self) -> None:
         """Report the Requests without a Response."""
-        self._pass_over(len(self._queue))
+        self._pass_over(len(self.queue))
 
     def _fitting(self, first: DDPSegment) -> list[Request]:
         """Return the first few Requests that a Response may answer, by its fields.
 
         After missing octets, only those count that were sent before it.
         """
-        fits = (each for each in self._queue if each.fits(first))
+        fits = (each for each in self.queue if each.fits(first))
         if not self.is_in_order:
             fits = (each for each in fits if each.was_sent_before(first))
         return list(islice(fits, _LOOKED_AT))
@@ -152,14 +150,14 @@ class Requests:
         """Pair a Response with its Request; nothing is known of a Request that is missing."""
         if request.is_known:
             message.request, message.requested = request, True
-        self._pass_over(self._queue.index(request))
-        del self._queue[0]
+        self._pass_over(self.queue.index(request))
+        del self.queue[0]
         self.is_in_order = True
 
     def _pass_over(self, count: int) -> None:
         """Report that the Responses to the oldest Requests are missing."""
-        passed = self._queue[:count]
-        del self._queue[:count]
+        passed = self.queue[:count]
+        del self.queue[:count]
         for each in passed:
             if each.is_known and not each.is_doubtful:
                 self._out.append(each.unanswered())

@@ -26,6 +26,8 @@ OUTSTANDING_REQUESTS: Final = 256
 REQUESTS: Final = frozenset({Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST})
 """Opcodes of the messages that ask for a Response."""
 
+RESPONSES: Final = frozenset({Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE})
+
 
 @dataclass(slots=True, eq=False)
 class Request:

@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
-from scapy_mpa.stream.delivery.held import HELD_BY_EACH
 from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.events import MessageRecovered
-from scapy_mpa.wire.rdmap_names import Opcode
 
 
 @dataclass(slots=True, eq=False)
@@ -24,33 +22,21 @@ class Responses:
 
     _out: list[MessageRecovered]
     """Takes the messages."""
-    _requests: Requests
+    requests: Requests
     """The Requests of the other direction."""
     waiting: list[DDPSegment | DDPMessage | None] = field(default_factory=list)
     """Segments of RDMA Read Responses, Atomic Responses, and holes (None), in the order of the
     stream."""
-    _reads: TaggedMessages = field(init=False)
+    reads: TaggedMessages = field(init=False)
     """The RDMA Read Responses."""
 
     def __post_init__(self) -> None:
-        self._reads = TaggedMessages(self._out, self._requests)
-
-    @property
-    def held(self) -> int:
-        """Octets of memory taken, roughly."""
-        return self._reads.held + len(self.waiting) * HELD_BY_EACH
-
-    # -- in --------------------------------------------------------------------------------------
+        self.reads = TaggedMessages(self._out, self.requests)
 
     def take(self, item: DDPSegment | DDPMessage | None) -> None:
         """Take a segment of an RDMA Read Response, an Atomic Response, or None for a hole."""
         self.waiting.append(item)
         self.release()
-
-    def doubt(self, segment: DDPSegment) -> None:
-        """Take a segment that was captured after later messages; it is not paired."""
-        if segment.opcode in (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE):
-            self._requests.doubt(segment)
 
     def release(self, *, force: bool = False) -> None:
         """Process the items that need not wait any longer.
@@ -66,7 +52,7 @@ class Responses:
 
     def _process(self, item: DDPSegment | DDPMessage | None, *, force: bool) -> bool:
         """Process the first item; return False if it must wait."""
-        requests, reads = self._requests, self._reads
+        requests, reads = self.requests, self.reads
         if item is None:
             requests.is_in_order = False
             reads.note_hole()
@@ -83,12 +69,7 @@ class Responses:
             reads.add(item)
         return True
 
-    def relieve(self) -> None:
-        """Free memory: report all Responses now, although their Requests may still come."""
-        self._requests.is_in_order = False
-        self.finish()
-
     def finish(self) -> None:
         """Report all Responses; no more segments will come."""
         self.release(force=True)
-        self._reads.close()
+        self.reads.close()

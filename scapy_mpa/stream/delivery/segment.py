@@ -19,20 +19,11 @@ from scapy_mpa.stream.ordinary import Row
 from scapy_mpa.stream.sequence import SEQUENCE_MASK, sequence_number
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, DDPHeader, ddp_header_of, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, fpdu_layout, strip_markers
-from scapy_mpa.wire.rdmap import (
-    ATOMIC_REQUEST_LENGTH,
-    ATOMIC_RESPONSE_LENGTH,
-    HEADER_OPCODES,
-    LARGEST_TERMINATE_LENGTH,
-    READ_REQUEST_LENGTH,
-)
+from scapy_mpa.wire.rdmap import HEADER_LENGTHS, HEADER_OPCODES
 from scapy_mpa.wire.rdmap_names import OPCODE_BITS, Opcode
 
-WITH_HEADER: Final[dict[int, int]] = {
-    Opcode.READ_REQUEST: READ_REQUEST_LENGTH,
-    Opcode.ATOMIC_REQUEST: ATOMIC_REQUEST_LENGTH,
-    Opcode.ATOMIC_RESPONSE: ATOMIC_RESPONSE_LENGTH,
-}
+_PAIRED: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST, Opcode.ATOMIC_RESPONSE)
+WITH_HEADER: Final[dict[int, int]] = {each: HEADER_LENGTHS[each][0] for each in _PAIRED}
 """Octets of the RDMAP header, by opcode, where it shows which Request and Response belong
 together."""
 
@@ -40,7 +31,7 @@ Origin: TypeAlias = tuple[ConnectionId, int, int, int, int]
 """Connection, direction, frame, time in nanoseconds and sequence number: the first fields of
 :class:`~scapy_mpa.stream.events.FPDURecovered`."""
 
-_LONGEST_HEADER: Final = max(ATOMIC_REQUEST_LENGTH, LARGEST_TERMINATE_LENGTH)
+_LONGEST_HEADER: Final = max(most for _, most in HEADER_LENGTHS.values())
 # One octet more shows that a message is too long for an RDMAP header.
 _KEPT: Final = _LONGEST_HEADER + 1
 _BODY: Final = HEADER_LENGTH + UNTAGGED_LENGTH
@@ -53,8 +44,6 @@ class DDPSegment:
 
     origin: Origin
     place: Place
-    phase: int | None
-    """Offset of the FPDU's first octet modulo 512, None without Markers."""
     frames: tuple[int, ...]
     """The frames that brought its octets."""
     out_of_order: bool
@@ -135,7 +124,6 @@ def _of_row(row: Row) -> DDPSegment:
     table = shape.table
     offset = at + shape.lead
     seq = sequence_number(direction.origin + offset)
-    phase = at % MARKER_INTERVAL if table.marked else None
     opcode = shape.opcode
     fields = _control_fields(shape.control)
     body = b""
@@ -145,12 +133,12 @@ def _of_row(row: Row) -> DDPSegment:
         header = DDPHeader(*fields, None, None, first, second >> 32, second & SEQUENCE_MASK, third)
         place = third
         if opcode in HEADER_OPCODES:
+            phase = at % MARKER_INTERVAL if table.marked else None
             markers = fpdu_layout(shape.ulpdu_length, phase).markers
             body = strip_markers(octets, markers)[_BODY : _BODY + min(shape.payload, _KEPT)]
     return DDPSegment(
         (direction.connection.identity, direction.index, frame, time_ns, seq),
         (seq, offset if table.from_start else None, shape.lead, shape.size),
-        phase,
         (frames,) if isinstance(frames, int) else frames,
         table.ahead,
         ack,
@@ -186,7 +174,6 @@ def _of_event(carrier: Carrier) -> DDPSegment:
     return DDPSegment(
         (carrier.connection, carrier.direction, carrier.frame, carrier.time_ns, carrier.seq),
         carrier.place,
-        carrier.phase,
         carrier.frames,
         carrier.out_of_order,
         carrier.acknowledged if isinstance(carrier, FPDURecovered) else None,

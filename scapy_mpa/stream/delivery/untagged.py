@@ -37,23 +37,14 @@ class UntaggedMessages:
     """The Requests of this direction."""
     _responses: Responses
     """The Responses of this direction."""
-    _open: dict[int, DDPMessage] = field(default_factory=dict)
+    in_progress: dict[int, DDPMessage] = field(default_factory=dict)
     """By Queue Number, the message in progress."""
     _first: int = FIRST_MSN
     """The next MSN on a queue without messages so far; -1 if it is not known."""
     _next: dict[int, int] = field(default_factory=dict)
     """By Queue Number, the MSN after the highest one."""
-    _held: int = 0
-
-    @property
-    def held(self) -> int:
-        """Octets of memory taken, roughly."""
-        return self._held
-
-    @property
-    def is_open(self) -> bool:
-        """True if a message is incomplete."""
-        return bool(self._open)
+    held: int = 0
+    """Octets of memory taken, roughly."""
 
     # -- in ------------------------------------------------------------------------------------
 
@@ -66,7 +57,7 @@ class UntaggedMessages:
         """Add the segment that comes next in the stream."""
         qn = segment.header.qn
         assert qn is not None
-        message = self._open.get(qn)
+        message = self.in_progress.get(qn)
         if message is not None and _name_of(message.first) == _name_of(segment):
             before = message.held
             message.add(segment)
@@ -76,9 +67,9 @@ class UntaggedMessages:
             if message is not None:
                 # The next message begins, so this one is over.
                 self._close(qn)
-            message = self._open[qn] = self._begin(qn, segment)
+            message = self.in_progress[qn] = self._begin(qn, segment)
             is_over = segment.opcode in WITH_HEADER and segment.is_message
-        self._held += message.held - before
+        self.held += message.held - before
         if is_over or message.has_all_segments:
             self._close(qn)
 
@@ -94,7 +85,7 @@ class UntaggedMessages:
 
     def close(self) -> None:
         """Report the incomplete messages as they are."""
-        for qn in list(self._open):
+        for qn in list(self.in_progress):
             self._close(qn)
 
     # -- the first segment of a message --------------------------------------------------------
@@ -153,8 +144,8 @@ class UntaggedMessages:
 
     def _close(self, qn: int) -> None:
         """Report the message in progress on a queue."""
-        message = self._open.pop(qn)
-        self._held -= message.held
+        message = self.in_progress.pop(qn)
+        self.held -= message.held
         if message.first.opcode == Opcode.ATOMIC_RESPONSE and message.first.is_message:
             self._responses.take(message)
         else:

@@ -100,11 +100,6 @@ class IFTFrameRecovered(NamedTuple):
         return self.header.header_size + self.header.payload_size
 
     @property
-    def phase(self) -> None:
-        """None: there are no Markers."""
-        return None
-
-    @property
     def crc(self) -> CrcVerdict:
         """The worse of the verdicts of both CRCs."""
         verdicts = self.header_crc, self.payload_crc

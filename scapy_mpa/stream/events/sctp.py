@@ -70,11 +70,6 @@ class DDPSegmentRecovered(NamedTuple):
         return self.serial & 0xFFFF
 
     @property
-    def phase(self) -> None:
-        """None: there are no Markers in SCTP."""
-        return
-
-    @property
     def ulpdu(self) -> bytes:
         """The DDP segment, as far as it was captured."""
         return self.octets[DDP_SSN_LENGTH:]
