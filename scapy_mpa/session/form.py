@@ -13,8 +13,9 @@ A layer with any other state has no form, and Scapy dissects it.
 from __future__ import annotations
 
 from collections.abc import Collection
+from struct import Struct
 from types import MemberDescriptorType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from scapy.fields import FlagValue
 from scapy.packet import NoPayload, Packet
@@ -22,39 +23,30 @@ from scapy.packet import NoPayload, Packet
 put: Final = object.__setattr__
 """Sets an attribute of a packet that is not a field; Packet would look for a field first."""
 
-_SHARED: Final = (
-    "default_fields",
-    "fieldtype",
-    "overload_fields",
-    "overloaded_fields",
-    "packetfields",
-    "raw_packet_cache_fields",
+_SHARED: Final = frozenset(
+    {
+        "default_fields",
+        "fieldtype",
+        "overload_fields",
+        "overloaded_fields",
+        "packetfields",
+        "raw_packet_cache_fields",
+    }
 )
-_CONSTANT: Final = (
-    "comments",
-    "direction",
-    "explicit",
-    "name",
-    "parent",
-    "process_information",
-    "sent_time",
-    "sniffed_on",
-    "stop_dissection_after",
-    "time",
-    "wirelen",
+"""Attributes that hold lists and dictionaries."""
+_OWN: Final = frozenset(
+    {"fields", "original", "payload", "post_transforms", "raw_packet_cache", "underlayer"}
 )
-_OWN: Final = (
-    "fields",
-    "original",
-    "payload",
-    "post_transforms",
-    "raw_packet_cache",
-    "underlayer",
-)
+"""Attributes of which each copy has its own."""
 _MOST_SHAPES: Final = 256
 """Shapes that are kept, at most.  A network has a few for each pair of link addresses, and a ULP
 has a few; a hostile capture may have more."""
 _CONSTANTS: Final = (type(None), int, float, str, bytes)
+
+
+Numbers: TypeAlias = tuple[Struct, tuple[str, ...]]
+"""The layout of the numbers in a header, and the names of their fields."""
+NO_NUMBERS: Final[Numbers] = (Struct(""), ())
 
 
 def _is_constant(value: object) -> bool:
@@ -65,57 +57,48 @@ class Form:
     """Makes copies of a sample layer, with other fields.
 
     :param sample: a layer of a packet; the layers below and above it do not count.
+    :param numbers: fields that are unpacked from the octets of each layer; the others are those of
+        the sample.
     :param without: fields of the sample that the caller always sets.
     :raises ValueError: the sample holds a value that copies perhaps must not share.
     """
 
-    __slots__ = ("_blank", "_class", "_constants", "_fields", "_flags", "_more", "_shared")
-
-    def __init__(self, sample: Packet, *, without: Collection[str] = ()) -> None:
+    def __init__(
+        self, sample: Packet, numbers: Numbers = NO_NUMBERS, *, without: Collection[str] = ()
+    ) -> None:
         state = _state(sample)
-        known = {*_SHARED, *_CONSTANT, *_OWN}
-        if not known <= state.keys():
-            raise ValueError(f"{known - state.keys()} are not there")
-        self._shared = tuple(state[name] for name in _SHARED)
-        self._constants = tuple(state[name] for name in _CONSTANT)
-        # Attributes that only this class has.
-        self._more = [(name, value) for name, value in state.items() if name not in known]
-        self._fields: dict[str, Any] = dict.fromkeys(sample.fields)
-        self._flags: list[tuple[str, FlagValue]] = []
-        for name, value in sample.fields.items():
-            if isinstance(value, FlagValue):
-                self._flags.append((name, value.copy()))
-            elif name not in without:
-                self._fields[name] = value
-        for value in (
-            *self._constants,
-            *self._fields.values(),
-            *(value for _, value in self._more),
-            *sample.post_transforms,
-        ):
+        if not state.keys() >= _OWN:
+            raise ValueError(f"{_OWN - state.keys()} are not there")
+        self._class = type(sample)
+        self._state = [(name, value) for name, value in state.items() if name not in _OWN]
+        self._numbers = numbers
+        self._fields = dict(sample.fields)
+        self._copied = {
+            name: value.copy()
+            for name, value in sample.fields.items()
+            if isinstance(value, FlagValue) or value == []
+        }
+        for name in (*self._copied, *(sample.fields.keys() & without)):
+            self._fields[name] = None
+        rest = [value for name, value in self._state if name not in _SHARED]
+        for value in (*self._fields.values(), *rest, *sample.post_transforms):
             if not _is_constant(value):
                 raise ValueError(f"it is not known whether {value!r} may be shared")
-        self._class = type(sample)
-        # A class with the same layout, without the slow Packet.__setattr__.  ``type`` makes it, so
-        # that Scapy does not register it as a layer.
-        self._blank = type.__new__(
-            type(self._class),
-            self._class.__name__,
-            (self._class,),
-            {"__slots__": (), "__setattr__": put, "__delattr__": object.__delattr__},
-        )
 
-    def fields(self) -> dict[str, Any]:
-        """Return a copy of the sample's fields, in their order, for one new layer."""
+    def fields(self, octets: bytes = b"") -> dict[str, Any]:
+        """Return the fields of one new layer, in the order of the sample's.
+
+        :param octets: those that hold the numbers.
+        """
         fields = self._fields.copy()
-        for name, flags in self._flags:
-            # Flags can be changed in place.  Copied without the slow FlagValue.__setattr__.
-            copied = _new(_BlankFlags)
-            copied.value = flags.value
-            copied.names = flags.names
-            copied.multi = flags.multi
-            copied.__class__ = FlagValue
-            fields[name] = copied
+        for name, value in self._copied.items():
+            # It can be changed in place.
+            fields[name] = value.copy()
+        layout, names = self._numbers
+        for name, value in zip(names, layout.unpack_from(octets), strict=True):
+            # The sample has no lengths and checksums if they are to be computed.
+            if name in fields:
+                fields[name] = value
         return fields
 
     def make(
@@ -133,52 +116,21 @@ class Form:
         :param below: the layer below, to which this one is added as by ``add_payload``, but without
             ``overload_fields``.
         """
-        layer: Packet = _new(self._blank)
-        (
-            layer.default_fields,
-            layer.fieldtype,
-            layer.overload_fields,
-            layer.overloaded_fields,
-            layer.packetfields,
-            layer.raw_packet_cache_fields,
-        ) = self._shared
-        (
-            layer.comments,
-            layer.direction,
-            layer.explicit,
-            layer.name,
-            layer.parent,
-            layer.process_information,
-            layer.sent_time,
-            layer.sniffed_on,
-            layer.stop_dissection_after,
-            layer.time,
-            layer.wirelen,
-        ) = self._constants
-        layer.fields = fields
-        layer.original = original
-        layer.payload = _NOTHING
-        layer.post_transforms = []
-        layer.raw_packet_cache = cache
-        layer.underlayer = below
-        for name, value in self._more:
+        layer: Packet = object.__new__(self._class)
+        for name, value in self._state:
             put(layer, name, value)
-        layer.__class__ = self._class
+        put(layer, "fields", fields)
+        put(layer, "original", original)
+        put(layer, "payload", _NOTHING)
+        put(layer, "post_transforms", [])
+        put(layer, "raw_packet_cache", cache)
+        put(layer, "underlayer", below)
         if below is not None:
             put(below, "payload", layer)
         return layer
 
 
-class _BlankFlags(FlagValue):
-    """A class with the layout of FlagValue, without its slow __setattr__."""
-
-    __slots__ = ()
-    __setattr__ = put
-    __delattr__ = object.__delattr__
-
-
 _NOTHING: Final = NoPayload()
-_new: Final = object.__new__
 
 
 class Shapes(dict[Any, Any]):

@@ -15,17 +15,18 @@ from scapy.packet import NoPayload, Packet, Raw
 
 from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
 from scapy_mpa.layers.recovered import layer_of
-from scapy_mpa.session.form import Form, Shapes, bindings_use, put
+from scapy_mpa.session.form import Form, Numbers, Shapes, bindings_use, put
 from scapy_mpa.session.provenance import Provenance, Recovered
 from scapy_mpa.stream.events import FPDURecovered
-from scapy_mpa.wire.ddp import TAGGED_FIELDS, TAGGED_LENGTH, UNTAGGED_FIELDS, ddp_header_length
+from scapy_mpa.wire.ddp import TAGGED_FIELDS, UNTAGGED_FIELDS, ddp_header_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
 
-_MARKER: Final = Struct(">HH")
-
-_NUMBERS: Final = frozenset({"stag", "to", "invalidate_stag", "qn", "msn", "mo"})
+_MARKER: Final = Struct(">HH"), ("reserved", "fpduptr")
+_NUMBERS: Final[dict[type[Packet], Numbers]] = {
+    DDPTagged: (TAGGED_FIELDS, ("stag", "to")),
+    DDPUntagged: (UNTAGGED_FIELDS, ("invalidate_stag", "qn", "msn", "mo")),
+}
 """Fields of a DDP segment that are no part of a shape."""
-
 
 _Parts: TypeAlias = tuple[bytes, int | None, Layout, bytes, int, int]
 """The parts of an FPDU: octets, phase and layout; octets without Markers; ULPDU_Length; octets of
@@ -48,7 +49,7 @@ class UpperLayers:
         self._shapes = Shapes()
         # The bindings of the layers below a message.  Scapy replaces a list to change it.
         self._bound: tuple[object, ...] = ()
-        self._marker = Form(MPAMarker(bytes(MARKER_LENGTH), _internal=1))
+        self._marker = Form(MPAMarker(bytes(MARKER_LENGTH), _internal=1), _MARKER)
 
     def of(self, event: FPDURecovered) -> FPDU:
         """Return the packet of an FPDU, with its provenance."""
@@ -107,18 +108,8 @@ class UpperLayers:
             fields["phase"] = phase
         fields["provenance"] = note
 
-        fields = shape.segment.fields()
-        if header == TAGGED_LENGTH:
-            fields["stag"], fields["to"] = TAGGED_FIELDS.unpack_from(ulpdu)
-        else:
-            (
-                fields["invalidate_stag"],
-                fields["qn"],
-                fields["msn"],
-                fields["mo"],
-            ) = UNTAGGED_FIELDS.unpack_from(ulpdu)
-        segment = shape.segment.make(ulpdu, fields, ulpdu[:header], fpdu)
-
+        head = ulpdu[:header]
+        segment = shape.segment.make(ulpdu, shape.segment.fields(head), head, fpdu)
         if shape.payload is None:
             shape.message.make(data, {}, None, segment)
             return fpdu
@@ -129,8 +120,7 @@ class UpperLayers:
         return fpdu
 
     def _make_marker(self, octets: bytes, fpdu: FPDU) -> Packet:
-        reserved, fpduptr = _MARKER.unpack(octets)
-        marker = self._marker.make(octets, {"reserved": reserved, "fpduptr": fpduptr}, octets)
+        marker = self._marker.make(octets, self._marker.fields(octets), octets)
         put(marker, "parent", fpdu)
         return marker
 
@@ -143,10 +133,12 @@ def _shape_of(fpdu: FPDU) -> _Shape | None:
     segment = fpdu.payload
     message = segment.payload
     payload = message.payload
+    if type(segment) not in _NUMBERS:
+        return None
+    numbers = _NUMBERS[type(segment)]
     is_ordinary = (
-        type(segment) in (DDPTagged, DDPUntagged)
-        and not bindings_use(FPDU, fpdu.fields)
-        and not bindings_use(type(segment), _NUMBERS)
+        not bindings_use(FPDU, fpdu.fields)
+        and not bindings_use(type(segment), numbers[1])
         and not isinstance(message, NoPayload)
         and not message.fields_desc
         and type(payload) in (Raw, NoPayload)
@@ -157,7 +149,7 @@ def _shape_of(fpdu: FPDU) -> _Shape | None:
     try:
         return _Shape(
             Form(fpdu, without=("markers", "provenance")),
-            Form(segment),
+            Form(segment, numbers),
             Form(message),
             None if isinstance(payload, NoPayload) else Form(payload),
         )

@@ -23,6 +23,7 @@ from scapy.utils import PcapNgReader, PcapReader, rdpcap
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import FPDU, DDPUntagged, RDMAPSend
 from scapy_mpa.session import MPASession, Provenance, lower, packets, rdmpa, upper
+from scapy_mpa.session.form import Form
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
@@ -168,13 +169,12 @@ def check_rping(**options: Any) -> None:
 def test_layers_without_a_form(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """All frames are dissected if layers have no form."""
 
-    def no_form() -> None:
-        raise ValueError
+    def form(sample: Packet, *arguments: Any, **options: Any) -> Form:
+        if sample.payload:
+            raise ValueError
+        return Form(sample, *arguments, **options)
 
-    original = module.Form
-    monkeypatch.setattr(
-        module, "Form", lambda each, without=(): no_form() if each.payload else original(each)
-    )
+    monkeypatch.setattr(module, "Form", form)
     check_rping()
 
 
