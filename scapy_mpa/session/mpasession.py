@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``sniff(session=MPASession)``: one packet for each startup frame and each FPDU.
 
-A :class:`Source` reads frames from the socket that ``sniff()`` uses.  :class:`Recovery` hands them
-to the stream core, and :mod:`~scapy_mpa.session.packets` makes packets of its events.
+Frames are read from the socket that ``sniff()`` uses.  :class:`Recovery` hands them to the stream
+core, and :mod:`~scapy_mpa.session.packets` makes packets of its events.
 
 Scapy's readers of capture files dissect each frame in full.  But the packets of most frames, which
 carry octets of MPA, are never shown.  So only the records of such a reader are taken, and a packet
@@ -14,9 +14,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from scapy.config import conf
 from scapy.packet import Packet
@@ -34,6 +33,7 @@ from scapy_mpa.session.dissect import (
     link_type_of,
     octets_of,
     packet_of,
+    set_time,
 )
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
@@ -96,7 +96,7 @@ class MPASession(DefaultSession):
         self._others = others
         named = dialect_named(dialect)
         self._recovery = partial(Recovery, on_event, limits_of(limits), named, check=check)
-        self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}
+        self._captures: dict[SuperSocket, tuple[_Read, int, Recovery]] = {}
         self._not_followed: Counter[str] = Counter()
         """Counts of captures that were read to their end."""
 
@@ -108,7 +108,7 @@ class MPASession(DefaultSession):
         Packets of a layer without a link type count as "link type -1".
         """
         counts = self._not_followed.copy()
-        for _, recovery in self._captures.values():
+        for *_, recovery in self._captures.values():
             counts += recovery.not_followed
         return dict(counts)
 
@@ -116,12 +116,12 @@ class MPASession(DefaultSession):
         """Yield the packets that the next frame of ``sock`` completes; of a file, the next few."""
         capture = self._captures.get(sock)
         if capture is None:
-            capture = _source_of(sock, self.supersession), self._recovery()
+            capture = *_reading(sock, self.supersession), self._recovery()
             self._captures[sock] = capture
-        source, recovery = capture
-        for _ in range(source.in_a_row):
+        read, in_a_row, recovery = capture
+        for _ in range(in_a_row):
             try:
-                frame = source.read(recovery.clock.newest + 1)
+                found = read(recovery.clock.newest + 1)
             except Exception:
                 # The capture has ended, or the interface has gone down.
                 del self._captures[sock]
@@ -129,12 +129,13 @@ class MPASession(DefaultSession):
                 self._not_followed += recovery.not_followed
                 yield from packets
                 raise
-            if frame is None:
+            if found is None:
                 return
+            frame, packet = found
             packets, is_other = recovery.receive(frame)
             yield from packets
             if is_other and self._others:
-                yield source.packet()
+                yield packet()
 
 
 class Recovery:
@@ -212,137 +213,103 @@ class Recovery:
         return packets
 
 
-class Source(Protocol):
-    """Reads frame after frame."""
+_Read: TypeAlias = Callable[[int], tuple[Frame, Callable[[], Packet]] | None]
+"""Reads the next frame, given its number; returns it with a function that makes its packet.
 
-    def read(self, number: int) -> Frame | None:
-        """Return the next frame, None if there is none yet.
-
-        :param number: the number of the frame.
-        :raises EOFError: the capture has ended.
-        """
-
-    def packet(self) -> Packet:
-        """Return the packet of the last frame."""
-
-    in_a_row: int = 1
-    """Frames to read before ``sniff()`` is asked again whether to go on."""
+None: there is no frame yet.  Raises EOFError if the capture has ended."""
 
 
-def _source_of(sock: SuperSocket, supersession: Any) -> Source:
-    """Return the source that reads from a socket.
+def _reading(sock: SuperSocket, supersession: Any) -> tuple[_Read, int]:
+    """Return a function that reads from a socket, and how many frames to read in a row.
+
+    After these, ``sniff()`` is asked whether to go on.  To ask it after each frame takes longer; on
+    a pipe the next frame may come late.
 
     :param supersession: a session that sees each packet first, or None.
     """
     set_first_layer(sock)
     if not supersession and not conf.debug_dissector:
         if type(sock) is PcapReader:
-            return _PcapRecords(sock)
+            is_file = getattr(sock.f, "seekable", bool)()
+            return _pcap_records(sock), 64 if is_file else 1
         if type(sock) is PcapNgReader:
-            return _PcapNgRecords(sock)
-    return _Packets(sock, supersession)
+            return _pcapng_records(sock), 1
+    return _packets(sock, supersession), 1
 
 
-class _Packets(Source):
-    """Takes the packets that a socket dissects."""
+def _packets(sock: SuperSocket, supersession: Any) -> _Read:
+    """Take the packets that a socket dissects."""
+    receive = receiver(sock)
+    link_type: Any = cache(link_type_of)
 
-    def __init__(self, sock: SuperSocket, supersession: Any) -> None:
-        self._recv = receiver(sock)
-        self._link_type: Any = cache(link_type_of)
-        self._supersession = supersession
-        self._packet: Packet | None = None
-
-    def read(self, number: int) -> Frame | None:
-        packet = self._recv()
-        if packet is not None and self._supersession:
-            packet = self._supersession.process(packet)
-        self._packet = packet
+    def read(number: int) -> tuple[Frame, Callable[[], Packet]] | None:
+        packet = receive()
+        if packet is not None and supersession:
+            packet = supersession.process(packet)
         if packet is None:
             return None
         octets: bytes = packet.original
-        if self._supersession or not octets:
+        if supersession or not octets:
             # The session may have changed the packet.
             octets = octets_of(packet) or octets
-        return Frame(
-            number,
-            int(packet.time * SECOND),
-            self._link_type(type(packet)),
-            octets,
-            max(packet.wirelen or 0, len(octets)),
-            None,
-        )
+        time_ns, length = int(packet.time * SECOND), max(packet.wirelen or 0, len(octets))
+        frame = Frame(number, time_ns, link_type(type(packet)), octets, length, None)
+        return frame, lambda: packet
 
-    def packet(self) -> Packet:
-        assert self._packet is not None
-        return self._packet
+    return read
 
 
-# These two classes replace read_packet() of Scapy's readers, and call _read_packet().
+# These two functions replace read_packet() of Scapy's readers, and call _read_packet().
 
 
-class _PcapRecords(Source):
-    """Takes the records of a pcap file."""
+def _pcap_records(reader: PcapReader) -> _Read:
+    """Take the records of a pcap file."""
+    layer = reader.LLcls
+    link_type = followed_type(reader.linktype & LINK_TYPE_BITS, layer)
+    unit = 1 if reader.nano else 1000
+    layers = LowerLayers(lambda frame: packet_of(layer, frame.octets), whole=True)
 
-    def __init__(self, reader: PcapReader) -> None:
-        # To ask sniff() after each frame takes longer.  On a pipe the next frame may come late.
-        self.in_a_row = 64 if getattr(reader.f, "seekable", bool)() else 1
-        self._read = reader._read_packet
-        self._link_type = followed_type(reader.linktype & LINK_TYPE_BITS, reader.LLcls)
-        self._unit = 1 if reader.nano else 1000
-        self._power = Decimal(10) ** Decimal(-9 if reader.nano else -6)
-        layer = reader.LLcls
-        self._layers = LowerLayers(lambda frame: packet_of(layer, frame.octets), whole=True)
-        self._frame: Any = None
-        self._metadata: Any = None
-
-    def read(self, number: int) -> Frame:
-        octets, metadata = self._read(MAXIMUM_CAPTURED)
-        self._metadata = metadata
+    def read(number: int) -> tuple[Frame, Callable[[], Packet]]:
+        octets, metadata = reader._read_packet(MAXIMUM_CAPTURED)
+        time_ns = metadata.sec * SECOND + metadata.usec * unit
         length = max(metadata.wirelen, len(octets))
-        time_ns = metadata.sec * SECOND + metadata.usec * self._unit
-        self._frame = frame = Frame(number, time_ns, self._link_type, octets, length, None)
-        return frame
+        frame = Frame(number, time_ns, link_type, octets, length, None)
+        return frame, partial(packet, frame, metadata.wirelen)
 
-    def packet(self) -> Packet:
-        packet, _ = self._layers.of(self._frame)
-        metadata = self._metadata
-        put(packet, "time", EDecimal(metadata.sec + self._power * metadata.usec))
-        put(packet, "wirelen", metadata.wirelen)
-        return packet
+    def packet(frame: Frame, wirelen: int) -> Packet:
+        made, _ = layers.of(frame)
+        set_time(made, frame)
+        put(made, "wirelen", wirelen)
+        return made
+
+    return read
 
 
-class _PcapNgRecords(Source):
-    """Takes the packet blocks of a pcapng file."""
+def _pcapng_records(reader: PcapNgReader) -> _Read:
+    """Take the packet blocks of a pcapng file."""
+    layers = LowerLayers(dissect, whole=True)
+    link_type: Any = cache(lambda kind: followed_type(kind, layer_of_type(kind)))
 
-    def __init__(self, reader: PcapNgReader) -> None:
-        self._read = reader._read_packet
-        self._layers = LowerLayers(dissect, whole=True)
-        self._link_type = cache(lambda kind: followed_type(kind, layer_of_type(kind)))
-        self._frame: Any = None
-        self._time: Any = None
-        self._metadata: Any = None
-
-    def read(self, number: int) -> Frame | None:
-        octets, metadata = self._read(MAXIMUM_CAPTURED)
-        self._metadata = metadata
+    def read(number: int) -> tuple[Frame, Callable[[], Packet]]:
+        octets, metadata = reader._read_packet(MAXIMUM_CAPTURED)
         if metadata.tshigh is None:
             # Scapy gives a packet without a time the current one.
-            self._time = time.time()
+            seconds: Any = time.time()
         else:
-            self._time = EDecimal((metadata.tshigh << 32) + metadata.tslow) / metadata.tsresol
-        time_ns = int(self._time * SECOND)
-        length, link_type = max(metadata.wirelen, len(octets)), self._link_type(metadata.linktype)
-        self._frame = frame = Frame(number, time_ns, link_type, octets, length, None)
-        return frame
+            seconds = EDecimal((metadata.tshigh << 32) + metadata.tslow) / metadata.tsresol
+        time_ns, length = int(seconds * SECOND), max(metadata.wirelen, len(octets))
+        frame = Frame(number, time_ns, link_type(metadata.linktype), octets, length, None)
+        return frame, partial(packet, frame, seconds, metadata)
 
-    def packet(self) -> Packet:
-        packet, _ = self._layers.of(self._frame)
-        metadata = self._metadata
-        packet.time = self._time
-        packet.wirelen = metadata.wirelen
-        packet.comments = metadata.comments
-        packet.direction = metadata.direction
-        packet.process_information = metadata.process_information.copy()
+    def packet(frame: Frame, seconds: Any, metadata: Any) -> Packet:
+        made, _ = layers.of(frame)
+        made.time = seconds
+        made.wirelen = metadata.wirelen
+        made.comments = metadata.comments
+        made.direction = metadata.direction
+        made.process_information = metadata.process_information.copy()
         if metadata.ifname is not None:
-            packet.sniffed_on = metadata.ifname.decode("utf-8", "backslashreplace")
-        return packet
+            made.sniffed_on = metadata.ifname.decode("utf-8", "backslashreplace")
+        return made
+
+    return read
