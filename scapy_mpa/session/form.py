@@ -76,7 +76,7 @@ class Form:
         self._copied = {
             name: value.copy()
             for name, value in sample.fields.items()
-            if isinstance(value, FlagValue) or value == []
+            if isinstance(value, FlagValue) or (type(value) is list and not value)
         }
         for name in (*self._copied, *(sample.fields.keys() & without)):
             self._fields[name] = None
