@@ -12,10 +12,10 @@ A layer with any other state has no form, and Scapy dissects it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from struct import Struct
-from types import MemberDescriptorType
-from typing import Any, Final, TypeAlias
+from types import MappingProxyType, MemberDescriptorType
+from typing import Any, Final, NamedTuple
 
 from scapy.fields import FlagValue
 from scapy.packet import NoPayload, Packet
@@ -44,9 +44,16 @@ has a few; a hostile capture may have more."""
 _CONSTANTS: Final = (type(None), int, float, str, bytes)
 
 
-Numbers: TypeAlias = tuple[Struct, tuple[str, ...]]
-"""The layout of the numbers in a header, and the names of their fields."""
-NO_NUMBERS: Final[Numbers] = (Struct(""), ())
+class Numbers(NamedTuple):
+    """Fields that are unpacked from the octets of a header."""
+
+    layout: Struct
+    names: tuple[str, ...]
+    shown: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
+    """Functions that make the value of a field, by its name."""
+
+
+NO_NUMBERS: Final = Numbers(Struct(""), ())
 
 
 def _is_constant(value: object) -> bool:
@@ -57,8 +64,7 @@ class Form:
     """Makes copies of a sample layer, with other fields.
 
     :param sample: a layer of a packet; the layers below and above it do not count.
-    :param numbers: fields that are unpacked from the octets of each layer; the others are those of
-        the sample.
+    :param numbers: fields that are unpacked from each header; the others are those of the sample.
     :param without: fields of the sample that the caller always sets.
     :raises ValueError: the sample holds a value that copies perhaps must not share.
     """
@@ -72,6 +78,7 @@ class Form:
         self._class = type(sample)
         self._state = [(name, value) for name, value in state.items() if name not in _OWN]
         self._numbers = numbers
+        self._has_cache = sample.raw_packet_cache is not None
         self._fields = dict(sample.fields)
         self._copied = {
             name: value.copy()
@@ -85,37 +92,26 @@ class Form:
             if not _is_constant(value):
                 raise ValueError(f"it is not known whether {value!r} may be shared")
 
-    def fields(self, octets: bytes = b"") -> dict[str, Any]:
-        """Return the fields of one new layer, in the order of the sample's.
-
-        :param octets: those that hold the numbers.
-        """
-        fields = self._fields.copy()
-        for name, value in self._copied.items():
-            # It can be changed in place.
-            fields[name] = value.copy()
-        layout, names = self._numbers
-        for name, value in zip(names, layout.unpack_from(octets), strict=True):
-            # The sample has no lengths and checksums if they are to be computed.
-            if name in fields:
-                fields[name] = value
-        return fields
-
     def make(
-        self,
-        original: bytes,
-        fields: dict[str, Any],
-        cache: bytes | None,
-        below: Packet | None = None,
+        self, original: bytes, header: bytes, below: Packet | None = None, **given: Any
     ) -> Packet:
         """Return a new layer.
 
         :param original: the octets from this layer on.
-        :param fields: the layer's fields; no other layer may share this dictionary.
-        :param cache: the octets of its header, if no field has changed since they were read.
+        :param header: the octets of this layer.
         :param below: the layer below, to which this one is added as by ``add_payload``, but without
             ``overload_fields``.
+        :param given: fields with other values than the sample's.
         """
+        fields = {**self._fields, **given}
+        for name, value in self._copied.items():
+            # It can be changed in place.
+            fields[name] = value.copy()
+        layout, names, shown = self._numbers
+        for name, value in zip(names, layout.unpack_from(header), strict=True):
+            # The sample has no lengths and checksums if they are to be computed.
+            if name in fields:
+                fields[name] = shown[name](value) if name in shown else value
         layer: Packet = object.__new__(self._class)
         for name, value in self._state:
             put(layer, name, value)
@@ -123,7 +119,7 @@ class Form:
         put(layer, "original", original)
         put(layer, "payload", _NOTHING)
         put(layer, "post_transforms", [])
-        put(layer, "raw_packet_cache", cache)
+        put(layer, "raw_packet_cache", header if self._has_cache else None)
         put(layer, "underlayer", below)
         if below is not None:
             put(below, "payload", layer)

@@ -9,10 +9,11 @@ Layers that users bind thus count from the moment when a shape is first seen.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
-from socket import AF_INET, AF_INET6
+from socket import AF_INET6, inet_ntoa
 from struct import Struct
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from scapy.config import conf
 from scapy.layers.inet import IP, TCP
@@ -35,28 +36,32 @@ _TCP_LENGTH: Final = 20
 _LINK_LAYERS: Final = frozenset({Ether, Dot1Q, Dot1AD, CookedLinux, CookedLinuxV2, Loopback})
 """Link layers without a field that depends on the payload."""
 
-_NUMBERS: Final[dict[type[Packet], Numbers]] = {
-    IP: (Struct(">2xHH4xH4s4s"), ("len", "id", "chksum", "src", "dst")),
-    IPv6: (Struct(">IH2x16s16s"), ("fl", "plen", "src", "dst")),
+_FLOW_LABEL: Final = 0xFFFFF
+_ipv6: Final = partial(inet_ntop, AF_INET6)
+_NUMBERS: Final = {
+    IP: Numbers(
+        Struct(">2xHH4xH4s4s"),
+        ("len", "id", "chksum", "src", "dst"),
+        {"src": inet_ntoa, "dst": inet_ntoa},
+    ),
+    IPv6: Numbers(
+        Struct(">IH2x16s16s"),
+        ("fl", "plen", "src", "dst"),
+        {"fl": _FLOW_LABEL.__and__, "src": _ipv6, "dst": _ipv6},
+    ),
 }
 """Fields that are no part of a shape; they must not choose the layer above."""
-_FLOW_LABEL: Final = 0xFFFFF
-_TCP_NUMBERS: Final[Numbers] = (
-    Struct(">HHII2xHHH"),
-    ("sport", "dport", "seq", "ack", "window", "chksum", "urgptr"),
+_TCP: Final = Numbers(
+    Struct(">HHII2xHHH"), ("sport", "dport", "seq", "ack", "window", "chksum", "urgptr")
 )
 
-_Headers: TypeAlias = tuple[bytes, int, int, int, int, list[Any]]
-"""Octets of the frame; where IP, TCP and payload begin, and where the payload ends; TCP options."""
-
-
-class _Shape(NamedTuple):
-    """The forms of the layers of headers that differ in their numbers only."""
-
-    link: list[tuple[Form, int, int]]
-    """Link layers: form, begin and end in the frame."""
-    network: Form
-    tcp: Form
+_Shape: TypeAlias = list[tuple[Form, int, int]]
+"""The forms of the layers of headers that differ in their numbers only, each with its begin and end
+in the frame."""
+_Places: TypeAlias = tuple[int, int, int]
+"""Where the IP header, the TCP header and the payload begin."""
+_Rest: TypeAlias = tuple[bytes, int, list[Any]]
+"""Octets of the frame, end of the IP packet, TCP options."""
 
 
 class LowerLayers:
@@ -76,18 +81,18 @@ class LowerLayers:
         """Return the packet of a frame, and its TCP layer."""
         read = self._read(frame)
         if read is not None:
-            key, headers = read
+            key, places, rest = read
             shape = self._shapes.get(key)
             if shape is not None:
-                return self._make(shape, headers)
+                return self._make(shape, *rest)
         packet = self._dissect(frame)
         if read is not None and key not in self._shapes:
-            shape = _shape_of(packet, *headers[:2])
-            made = None if shape is None else self._make(shape, headers)[0]
+            shape = _shape_of(packet, frame.octets, places)
+            made = None if shape is None else self._make(shape, *rest)[0]
             self._shapes.learn(key, packet, shape, made)
         return packet, packet.getlayer(TCP)
 
-    def _read(self, frame: Frame) -> tuple[object, _Headers] | None:
+    def _read(self, frame: Frame) -> tuple[object, _Places, _Rest] | None:
         """Return the shape and the contents of a frame's headers; None: they are not ordinary."""
         _, _, link_type, octets, length, _ = frame
         try:
@@ -121,65 +126,43 @@ class LowerLayers:
             has_length = any(octets[at + 4 : at + 6])
             fixed = octets[at], octets[at + 1] >> 4, octets[at + 6 : at + 8], has_length
         key = link_type, octets[:at], fixed, octets[tcp_at + 12 : tcp_at + 14]
-        return key, (octets, at, tcp_at, payload_at, end, options)
+        return key, (at, tcp_at, payload_at), (octets, end, options)
 
-    def _make(self, shape: _Shape, headers: _Headers) -> tuple[Packet, Packet]:
-        octets, at, tcp_at, payload_at, end, options = headers
-        whole = self._whole
-        layers: list[Packet | None] = [None]
-        for form, start, stop in shape.link:
-            fields = form.fields()
-            layers.append(form.make(octets[start:], fields, octets[start:stop], layers[-1]))
-
-        header = octets[at:tcp_at]
-        fields = shape.network.fields(header)
-        for name in ("src", "dst"):
-            fields[name] = inet_ntop(AF_INET if len(fields[name]) == 4 else AF_INET6, fields[name])
-        if "fl" in fields:
-            fields["fl"] &= _FLOW_LABEL
-        layers.append(
-            shape.network.make(octets[at:], fields, header if whole else None, layers[-1])
-        )
-
-        header = octets[tcp_at:payload_at]
-        fields = shape.tcp.fields(header)
-        fields["options"] = options
-        tcp = shape.tcp.make(octets[tcp_at:end], fields, header if whole else None, layers[-1])
-        if whole:
+    def _make(
+        self, shape: _Shape, octets: bytes, end: int, options: list[Any]
+    ) -> tuple[Packet, Packet]:
+        layers: list[Packet] = []
+        for form, at, upto in shape:
+            below = layers[-1] if layers else None
+            layers.append(form.make(octets[at:], octets[at:upto], below))
+        tcp = layers[-1]
+        put(tcp, "original", octets[at:end])
+        tcp.fields["options"] = options
+        if self._whole:
             if options:
                 kept = {**tcp.raw_packet_cache_fields, "options": options.copy()}
                 put(tcp, "raw_packet_cache_fields", kept)
             if end < len(octets) and conf.padding:
                 tcp.add_payload(conf.padding_layer(octets[end:]))
-        return layers[1], tcp
+        return layers[0], tcp
 
 
 _OPTIONS: Final = next(field for field in TCP.fields_desc if field.name == "options")
 
 
-def _shape_of(packet: Packet, octets: bytes, network_at: int) -> _Shape | None:
-    """Return the shape of a packet; None if its layers cannot be copied.
-
-    :param network_at: where its IP header begins in ``octets``.
-    """
-    link = []
-    layer = packet
-    while type(layer) in _LINK_LAYERS:
-        link.append(layer)
-        layer = layer.payload
-    network, tcp = layer, layer.payload
-    if type(tcp) is not TCP or type(network) not in _NUMBERS:
+def _shape_of(packet: Packet, octets: bytes, places: _Places) -> _Shape | None:
+    """Return the shape of a packet; None if its layers cannot be copied."""
+    layers = [packet]
+    while type(layers[-1]) in _LINK_LAYERS:
+        layers.append(layers[-1].payload)
+    *link, network = layers
+    numbers, tcp = _NUMBERS.get(type(network)), network.payload
+    if numbers is None or type(tcp) is not TCP or bindings_use(type(network), numbers.names):
         return None
-    numbers = _NUMBERS[type(network)]
-    if bindings_use(type(network), numbers[1]):
-        return None
-    starts = [*(len(octets) - len(each.original) for each in link), network_at]
+    begins = [*(len(octets) - len(each.original) for each in link), *places]
     try:
-        return _Shape(
-            [(Form(each), *pair) for each, pair in zip(link, pairwise(starts), strict=True)],
-            Form(network, numbers),
-            Form(tcp, _TCP_NUMBERS, without=("options",)),
-        )
+        forms = [*map(Form, link), Form(network, numbers), Form(tcp, _TCP, without=("options",))]
     except ValueError:
         # A layer holds a value that copies must not share, so Scapy dissects each frame.
         return None
+    return [(form, *place) for form, place in zip(forms, pairwise(begins), strict=True)]

@@ -11,7 +11,7 @@ import time
 from struct import Struct
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from scapy.packet import NoPayload, Packet, Raw
+from scapy.packet import NoPayload, Raw
 
 from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
 from scapy_mpa.layers.recovered import layer_of
@@ -21,10 +21,10 @@ from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.ddp import TAGGED_FIELDS, UNTAGGED_FIELDS, ddp_header_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
 
-_MARKER: Final = Struct(">HH"), ("reserved", "fpduptr")
-_NUMBERS: Final[dict[type[Packet], Numbers]] = {
-    DDPTagged: (TAGGED_FIELDS, ("stag", "to")),
-    DDPUntagged: (UNTAGGED_FIELDS, ("invalidate_stag", "qn", "msn", "mo")),
+_MARKER: Final = Numbers(Struct(">HH"), ("reserved", "fpduptr"))
+_NUMBERS: Final = {
+    DDPTagged: Numbers(TAGGED_FIELDS, ("stag", "to")),
+    DDPUntagged: Numbers(UNTAGGED_FIELDS, ("invalidate_stag", "qn", "msn", "mo")),
 }
 """Fields of a DDP segment that are no part of a shape."""
 
@@ -69,7 +69,7 @@ class UpperLayers:
         if bound != self._bound:
             self._bound = bound
             self._shapes.clear()
-        key = control, ulpdu_length > header, phase is None
+        key = control, ulpdu_length > header, phase is None, not layout.markers
         parts = octets, phase, layout, body, ulpdu_length, header
         shape = self._shapes.get(key)
         if shape is not None:
@@ -91,38 +91,30 @@ class UpperLayers:
         crc_at = pad_at + layout.pad
         ulpdu = body[HEADER_LENGTH:pad_at]
         data = ulpdu[header:]
-        fields: dict[str, Any] = {
-            "ulpdu_length": ulpdu_length,
-            "pad": body[pad_at:crc_at],
-            "crc": int.from_bytes(body[crc_at:], "little"),
-        }
-        fpdu = shape.fpdu.make(octets, fields, None)
+        fpdu = shape.fpdu.make(
+            octets,
+            b"",
+            ulpdu_length=ulpdu_length,
+            pad=body[pad_at:crc_at],
+            crc=int.from_bytes(body[crc_at:], "little"),
+            provenance=note,
+        )
         put(fpdu, "time", time.time())
         if phase is not None:
             put(fpdu, "_read_with", (phase, None))
-            if layout.markers:
-                fields["markers"] = [
-                    self._make_marker(octets[at : at + MARKER_LENGTH], fpdu)
-                    for at in layout.markers
-                ]
-            fields["phase"] = phase
-        fields["provenance"] = note
-
-        head = ulpdu[:header]
-        segment = shape.segment.make(ulpdu, shape.segment.fields(head), head, fpdu)
-        if shape.payload is None:
-            shape.message.make(data, {}, None, segment)
-            return fpdu
-        message = shape.message.make(data, {}, b"", segment)
-        if message.guess_payload_class(data) is not Raw:
-            return None
-        shape.payload.make(data, {"load": data}, data, message)
+            fpdu.fields["phase"] = phase
+        if layout.markers:
+            places = (octets[at : at + MARKER_LENGTH] for at in layout.markers)
+            fpdu.fields["markers"] = [self._marker.make(each, each) for each in places]
+            for marker in fpdu.fields["markers"]:
+                put(marker, "parent", fpdu)
+        segment = shape.segment.make(ulpdu, ulpdu[:header], fpdu)
+        message = shape.message.make(data, b"", segment)
+        if shape.payload is not None:
+            if message.guess_payload_class(data) is not Raw:
+                return None
+            shape.payload.make(data, data, message, load=data)
         return fpdu
-
-    def _make_marker(self, octets: bytes, fpdu: FPDU) -> Packet:
-        marker = self._marker.make(octets, self._marker.fields(octets), octets)
-        put(marker, "parent", fpdu)
-        return marker
 
 
 _as_note: Final = FPDU().get_field("provenance").fld.any2i
@@ -133,12 +125,12 @@ def _shape_of(fpdu: FPDU) -> _Shape | None:
     segment = fpdu.payload
     message = segment.payload
     payload = message.payload
-    if type(segment) not in _NUMBERS:
+    numbers = _NUMBERS.get(type(segment))
+    if numbers is None:
         return None
-    numbers = _NUMBERS[type(segment)]
     is_ordinary = (
         not bindings_use(FPDU, fpdu.fields)
-        and not bindings_use(type(segment), numbers[1])
+        and not bindings_use(type(segment), numbers.names)
         and not isinstance(message, NoPayload)
         and not message.fields_desc
         and type(payload) in (Raw, NoPayload)
