@@ -135,14 +135,25 @@ class Shapes(dict[Any, Any]):
     None: packets of this shape cannot be copied.
     """
 
-    def learn(self, key: object, sample: Packet, shape: Any, made: Packet | None) -> None:
+    def learn(
+        self,
+        key: object,
+        sample: Packet,
+        shape_of: Callable[[Packet], Any],
+        make: Callable[[Any], Packet | None],
+    ) -> None:
         """Note the shape of a packet that Scapy dissected.
 
-        :param shape: the forms of its layers, None if they cannot be copied.
-        :param made: the same packet, made from these forms; None if that is not possible.
+        :param shape_of: returns the forms of its layers, or raises ValueError.
+        :param make: makes the same packet from these forms; None if that is not possible.
         """
         if len(self) >= _MOST_SHAPES:
             self.clear()
+        try:
+            shape = shape_of(sample)
+            made = make(shape)
+        except ValueError:
+            made = None
         # If they differ, this version of Scapy is not as this module assumes.
         self[key] = shape if made is not None and are_alike(sample, made) else None
 

@@ -87,9 +87,12 @@ class LowerLayers:
                 return self._make(shape, *rest)
         packet = self._dissect(frame)
         if read is not None and key not in self._shapes:
-            shape = _shape_of(packet, frame.octets, places)
-            made = None if shape is None else self._make(shape, *rest)[0]
-            self._shapes.learn(key, packet, shape, made)
+            self._shapes.learn(
+                key,
+                packet,
+                lambda sample: _shape_of(sample, frame.octets, places),
+                lambda shape: self._make(shape, *rest)[0],
+            )
         return packet, packet.getlayer(TCP)
 
     def _read(self, frame: Frame) -> tuple[object, _Places, _Rest] | None:
@@ -150,19 +153,18 @@ class LowerLayers:
 _OPTIONS: Final = next(field for field in TCP.fields_desc if field.name == "options")
 
 
-def _shape_of(packet: Packet, octets: bytes, places: _Places) -> _Shape | None:
-    """Return the shape of a packet; None if its layers cannot be copied."""
+def _shape_of(packet: Packet, octets: bytes, places: _Places) -> _Shape:
+    """Return the shape of a packet.
+
+    :raises ValueError: its layers cannot be copied.
+    """
     layers = [packet]
     while type(layers[-1]) in _LINK_LAYERS:
         layers.append(layers[-1].payload)
     *link, network = layers
     numbers, tcp = _NUMBERS.get(type(network)), network.payload
     if numbers is None or type(tcp) is not TCP or bindings_use(type(network), numbers.names):
-        return None
+        raise ValueError("its layers are not ordinary")
     begins = [*(len(octets) - len(each.original) for each in link), *places]
-    try:
-        forms = [*map(Form, link), Form(network, numbers), Form(tcp, _TCP, without=("options",))]
-    except ValueError:
-        # A layer holds a value that copies must not share, so Scapy dissects each frame.
-        return None
+    forms = [*map(Form, link), Form(network, numbers), Form(tcp, _TCP, without=("options",))]
     return [(form, *place) for form, place in zip(forms, pairwise(begins), strict=True)]

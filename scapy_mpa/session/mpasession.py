@@ -7,24 +7,30 @@ core, and :mod:`~scapy_mpa.session.packets` makes packets of its events.
 Scapy's readers of capture files dissect each frame in full.  But the packets of most frames, which
 carry octets of MPA, are never shown.  So only the records of such a reader are taken, and a packet
 is made on request.  All other sockets hand out packets.
+
+By default Scapy takes no more than 65535 octets of a frame.  The largest IP datagram has as many
+without its link header, so more are asked for.  Frames that are passed on are whole then, too, as
+with :func:`~scapy_mpa.session.rdmpa.rdmpa`; Scapy alone would cut them.
 """
 
 from __future__ import annotations
 
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from scapy.config import conf
+from scapy.consts import LINUX
 from scapy.packet import Packet
 from scapy.sessions import DefaultSession
 from scapy.supersocket import SuperSocket
 from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
 from scapy_mpa.capture.followed import Followed
-from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH, Frame
 from scapy_mpa.capture.pcap import LINK_TYPE_BITS
 from scapy_mpa.session.dissect import (
     dissect,
@@ -38,7 +44,6 @@ from scapy_mpa.session.dissect import (
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.packets import Packets
-from scapy_mpa.session.sockets import receiver, set_first_layer
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits, limits_of
@@ -46,6 +51,11 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.tcp import ACK, NOT_PSH
+
+if LINUX:
+    from scapy.arch.linux import L2Socket
+
+_RECV_OF_FILES: Final = frozenset({PcapReader.recv, PcapNgReader.recv})
 
 
 class MPASession(DefaultSession):
@@ -227,7 +237,7 @@ def _reading(sock: SuperSocket, supersession: Any) -> tuple[_Read, int]:
 
     :param supersession: a session that sees each packet first, or None.
     """
-    set_first_layer(sock)
+    _set_first_layer(sock)
     if not supersession and not conf.debug_dissector:
         if type(sock) is PcapReader:
             is_file = getattr(sock.f, "seekable", bool)()
@@ -237,9 +247,18 @@ def _reading(sock: SuperSocket, supersession: Any) -> tuple[_Read, int]:
     return _packets(sock, supersession), 1
 
 
+def _set_first_layer(sock: SuperSocket) -> None:
+    """Set the first layer of frames in a reader of a pcap file, if Scapy does not know it.
+
+    Scapy takes all 32 bits of the field for the link type, and knows fewer link types.
+    """
+    if getattr(sock, "LLcls", None) is conf.raw_layer and isinstance(sock, PcapReader):
+        sock.LLcls = layer_of_type(sock.linktype & LINK_TYPE_BITS)
+
+
 def _packets(sock: SuperSocket, supersession: Any) -> _Read:
     """Take the packets that a socket dissects."""
-    receive = receiver(sock)
+    receive = _receiver(sock)
     link_type: Any = cache(link_type_of)
 
     def read(number: int) -> tuple[Frame, Callable[[], Packet]] | None:
@@ -257,6 +276,31 @@ def _packets(sock: SuperSocket, supersession: Any) -> _Read:
         return frame, lambda: packet
 
     return read
+
+
+def _receiver(sock: SuperSocket) -> Callable[[], Packet | None]:
+    """Return the function that receives the next packet of a socket, whole if possible.
+
+    Only sockets that are known to accept a number of octets are given one.
+    """
+    if type(sock).recv in _RECV_OF_FILES:
+        return partial(sock.recv, MAXIMUM_CAPTURED)
+    if LINUX and isinstance(sock, L2Socket):
+        return partial(_receive_whole, sock)
+    return sock.recv
+
+
+def _receive_whole(sock: L2Socket) -> Packet | None:
+    """Receive a frame into a buffer of its size.
+
+    Frames of the loopback interface, and those merged by offload, are longer than Scapy's 65535
+    octets.  Python takes a buffer of the requested size, and frees the part that the frame does not
+    need.  Small objects then occupy some of that memory, and the next buffer does not fit in one
+    piece.  Memory would grow to several times what is kept.  So the kernel is asked for the length
+    first.
+    """
+    length = sock.ins.recv_into(bytearray(1), 1, socket.MSG_PEEK | socket.MSG_TRUNC)
+    return sock.recv(min(length, SNAP_LENGTH))
 
 
 # These two functions replace read_packet() of Scapy's readers, and call _read_packet().

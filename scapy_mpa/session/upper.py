@@ -8,8 +8,9 @@ have no RDMAP header.  One FPDU of each shape is dissected, and its layers are c
 from __future__ import annotations
 
 import time
+from functools import partial
 from struct import Struct
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from scapy.packet import NoPayload, Raw
 
@@ -33,13 +34,9 @@ _Parts: TypeAlias = tuple[bytes, int | None, Layout, bytes, int, int]
 its DDP header."""
 
 
-class _Shape(NamedTuple):
-    """The forms of the layers of FPDUs with equal control octets."""
-
-    fpdu: Form
-    segment: Form
-    message: Form
-    payload: Form | None
+_Shape: TypeAlias = list[Form]
+"""The forms of FPDU, DDP segment, RDMAP message and payload, if any, of FPDUs with equal control
+octets."""
 
 
 class UpperLayers:
@@ -79,9 +76,8 @@ class UpperLayers:
         fpdu = dissected(event)
         if key not in self._shapes:
             note = fpdu.fields["provenance"]
-            shape = _shape_of(fpdu)
-            made = None if shape is None else self._make(shape, parts, note)
-            self._shapes.learn(key, fpdu, shape, made)
+            make = partial(self._make, parts=parts, note=note)
+            self._shapes.learn(key, fpdu, _shape_of, make)
         return fpdu
 
     def _make(self, shape: _Shape, parts: _Parts, note: Any) -> FPDU | None:
@@ -91,7 +87,8 @@ class UpperLayers:
         crc_at = pad_at + layout.pad
         ulpdu = body[HEADER_LENGTH:pad_at]
         data = ulpdu[header:]
-        fpdu = shape.fpdu.make(
+        of_fpdu, of_segment, of_message, *of_payload = shape
+        fpdu = of_fpdu.make(
             octets,
             b"",
             ulpdu_length=ulpdu_length,
@@ -108,46 +105,39 @@ class UpperLayers:
             fpdu.fields["markers"] = [self._marker.make(each, each) for each in places]
             for marker in fpdu.fields["markers"]:
                 put(marker, "parent", fpdu)
-        segment = shape.segment.make(ulpdu, ulpdu[:header], fpdu)
-        message = shape.message.make(data, b"", segment)
-        if shape.payload is not None:
+        segment = of_segment.make(ulpdu, ulpdu[:header], fpdu)
+        message = of_message.make(data, b"", segment)
+        for form in of_payload:
             if message.guess_payload_class(data) is not Raw:
                 return None
-            shape.payload.make(data, data, message, load=data)
+            form.make(data, data, message, load=data)
         return fpdu
 
 
 _as_note: Final = FPDU().get_field("provenance").fld.any2i
 
 
-def _shape_of(fpdu: FPDU) -> _Shape | None:
-    """Return the shape of a packet; None if its layers cannot be copied."""
+def _shape_of(fpdu: FPDU) -> _Shape:
+    """Return the shape of a packet.
+
+    :raises ValueError: its layers cannot be copied.
+    """
     segment = fpdu.payload
     message = segment.payload
     payload = message.payload
     numbers = _NUMBERS.get(type(segment))
-    if numbers is None:
-        return None
-    is_ordinary = (
-        not bindings_use(FPDU, fpdu.fields)
-        and not bindings_use(type(segment), numbers.names)
-        and not isinstance(message, NoPayload)
-        and not message.fields_desc
-        and type(payload) in (Raw, NoPayload)
-        and isinstance(payload.payload, NoPayload)
-    )
-    if not is_ordinary:
-        return None
-    try:
-        return _Shape(
-            Form(fpdu, without=("markers", "provenance")),
-            Form(segment, numbers),
-            Form(message),
-            None if isinstance(payload, NoPayload) else Form(payload),
-        )
-    except ValueError:
-        # A layer holds a value that copies must not share, so Scapy dissects each FPDU.
-        return None
+    if (
+        numbers is None
+        or bindings_use(FPDU, fpdu.fields)
+        or bindings_use(type(segment), numbers.names)
+        or isinstance(message, NoPayload)
+        or message.fields_desc
+        or type(payload) not in (Raw, NoPayload)
+        or not isinstance(payload.payload, NoPayload)
+    ):
+        raise ValueError("its layers are not ordinary")
+    forms = [Form(fpdu, without=("markers", "provenance")), Form(segment, numbers), Form(message)]
+    return forms if isinstance(payload, NoPayload) else [*forms, Form(payload)]
 
 
 def dissected(event: Recovered) -> Any:
