@@ -168,7 +168,7 @@ class Recovery:
         self._followed = Followed(lambda _, events: self.packets.of(events), limits, dialect)
         self._decoder, self._flows = self._followed.decoder, self._followed.flows
         self.clock = Clock()
-        self.packets = Packets(self._decoder, self._flows, on_event, check=check)
+        self.packets = Packets(self._followed, on_event, check=check)
 
     @property
     def not_followed(self) -> Counter[str]:

@@ -21,7 +21,7 @@ import struct
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
-from scapy_mpa.wire.ddp import TAGGED, ddp_header_length, parse_ddp
+from scapy_mpa.wire.ddp import TAGGED, ddp_header_length, ddp_header_of
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH, parse_control
@@ -191,10 +191,9 @@ class Terminate(NamedTuple):
     @property
     def complaint(self) -> str:
         """The message of the copied DDP header, in words; empty without a whole header."""
-        octets = self.ddp_header or b""
-        if len(octets) < ddp_header_length(octets) or not octets:
+        header = ddp_header_of(self.ddp_header or b"")
+        if header is None:
             return ""
-        header = parse_ddp(octets)
         name = message_name(parse_control(header.rsvdulp).opcode)
         if header.tagged:
             return f"{name} stag 0x{header.stag:08x} to 0x{header.to:x}"
