@@ -125,7 +125,7 @@ class Decoder:
                 self.not_followed[FRAGMENT_OF] -= pieces - 1
             raise NotFollowedError(TOO_MANY_HEADERS)
         except NotFollowedError as error:
-            self.not_followed[error.reason] += frames
+            self.not_followed[str(error)] += frames
             return None
 
     def _sctp(self, frame: Frame, headers: Headers) -> None:
