@@ -24,6 +24,8 @@ class _Layer(Packet):
     - The summary of a packet includes the summaries of the layers below.
     """
 
+    identity: ClassVar[str] = ""
+    """The fields in its summary, as for ``sprintf``."""
     shortest: ClassVar[int] = 0
     """Octets of this layer, at least."""
     reads_with: ClassVar[tuple[str, ...]] = ()
@@ -91,7 +93,7 @@ class _Layer(Packet):
 
     def describe(self) -> str:
         """Return the summary of this layer alone."""
-        return str(self.name)
+        return f"{self.name} {self.sprintf(self.identity)}" if self.identity else str(self.name)
 
     def mysummary(self) -> tuple[str, list[type[Packet]]]:
         below = self.underlayer

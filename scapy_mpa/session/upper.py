@@ -20,7 +20,7 @@ from scapy_mpa.session.form import Form, Numbers, Shapes, bindings_use, put
 from scapy_mpa.session.provenance import Provenance, Recovered
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.ddp import TAGGED_FIELDS, UNTAGGED_FIELDS, ddp_header_length
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
 
 _MARKER: Final = Numbers(Struct(">HH"), ("reserved", "fpduptr"))
 _NUMBERS: Final = {
@@ -28,11 +28,6 @@ _NUMBERS: Final = {
     DDPUntagged: Numbers(UNTAGGED_FIELDS, ("invalidate_stag", "qn", "msn", "mo")),
 }
 """Fields of a DDP segment that are no part of a shape."""
-
-_Parts: TypeAlias = tuple[bytes, int | None, Layout, bytes, int, int]
-"""The parts of an FPDU: octets, phase and layout; octets without Markers; ULPDU_Length; octets of
-its DDP header."""
-
 
 _Shape: TypeAlias = list[Form]
 """The forms of FPDU, DDP segment, RDMAP message and payload, if any, of FPDUs with equal control
@@ -67,25 +62,29 @@ class UpperLayers:
             self._bound = bound
             self._shapes.clear()
         key = control, ulpdu_length > header, phase is None, not layout.markers
-        parts = octets, phase, layout, body, ulpdu_length, header
         shape = self._shapes.get(key)
         if shape is not None:
-            fpdu = self._make(shape, parts, _as_note(None, Provenance.of(event)))
+            fpdu = self._make(shape, event, body, _as_note(None, Provenance.of(event)))
             if fpdu is not None:
                 return fpdu
         fpdu = dissected(event)
         if key not in self._shapes:
             note = fpdu.fields["provenance"]
-            make = partial(self._make, parts=parts, note=note)
+            make = partial(self._make, event=event, body=body, note=note)
             self._shapes.learn(key, fpdu, _shape_of, make)
         return fpdu
 
-    def _make(self, shape: _Shape, parts: _Parts, note: Any) -> FPDU | None:
-        """Return a packet of a shape; None if a user has bound a layer to its message."""
-        octets, phase, layout, body, ulpdu_length, header = parts
+    def _make(self, shape: _Shape, event: FPDURecovered, body: bytes, note: Any) -> FPDU | None:
+        """Return a packet of a shape; None if a user has bound a layer to its message.
+
+        :param body: the octets of the FPDU without Markers.
+        """
+        ulpdu_length, octets, phase = event.ulpdu_length, event.octets, event.phase
+        layout = fpdu_layout(ulpdu_length, phase)
         pad_at = HEADER_LENGTH + ulpdu_length
         crc_at = pad_at + layout.pad
         ulpdu = body[HEADER_LENGTH:pad_at]
+        header = ddp_header_length(ulpdu)
         data = ulpdu[header:]
         of_fpdu, of_segment, of_message, *of_payload = shape
         fpdu = of_fpdu.make(
