@@ -5,9 +5,9 @@ A packet keeps its state in some twenty slots.  ``Packet.__init__`` fills them t
 calls, and dissecting fills some of them again.  That takes ten times as long as to copy them.  So a
 layer that differs from an earlier one in its fields only is made by copying.
 
-The module assumes two things.  The attributes named here are the whole state of a packet.  Lists
-and dictionaries in them are replaced, but never changed in place, since Scapy's packets share them.
-A layer with any other state has no form, and Scapy dissects it.
+The module assumes that Scapy replaces the lists and dictionaries of a packet, but never changes
+them in place, since Scapy's packets share them.  All other state must be constants.  A layer with
+any other state has no form, and Scapy dissects it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ from scapy.packet import NoPayload, Packet
 put: Final = object.__setattr__
 """Sets an attribute of a packet that is not a field; Packet would look for a field first."""
 
-_SHARED: Final = frozenset(
-    {
-        "default_fields",
-        "fieldtype",
-        "overload_fields",
-        "overloaded_fields",
-        "packetfields",
-        "raw_packet_cache_fields",
-    }
+_SHARED: Final = (
+    "default_fields",
+    "fieldtype",
+    "overload_fields",
+    "overloaded_fields",
+    "packetfields",
+    "raw_packet_cache_fields",
 )
 """Attributes that hold lists and dictionaries."""
 _OWN: Final = frozenset(
@@ -49,11 +47,11 @@ class Numbers(NamedTuple):
 
     layout: Struct
     names: tuple[str, ...]
-    shown: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
-    """Functions that make the value of a field, by its name."""
+    convert: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
+    """By the name of a field: the function that makes its value of what is unpacked."""
 
 
-NO_NUMBERS: Final = Numbers(Struct(""), ())
+_NO_NUMBERS: Final = Numbers(Struct(""), ())
 
 
 def _is_constant(value: object) -> bool:
@@ -70,7 +68,7 @@ class Form:
     """
 
     def __init__(
-        self, sample: Packet, numbers: Numbers = NO_NUMBERS, *, without: Collection[str] = ()
+        self, sample: Packet, numbers: Numbers = _NO_NUMBERS, *, without: Collection[str] = ()
     ) -> None:
         state = _state(sample)
         if not state.keys() >= _OWN:
@@ -107,11 +105,11 @@ class Form:
         for name, value in self._copied.items():
             # It can be changed in place.
             fields[name] = value.copy()
-        layout, names, shown = self._numbers
+        layout, names, convert = self._numbers
         for name, value in zip(names, layout.unpack_from(header), strict=True):
             # The sample has no lengths and checksums if they are to be computed.
             if name in fields:
-                fields[name] = shown[name](value) if name in shown else value
+                fields[name] = convert[name](value) if name in convert else value
         layer: Packet = object.__new__(self._class)
         for name, value in self._state:
             put(layer, name, value)
