@@ -76,10 +76,7 @@ class Packets:
 
     def keep(self, frame: Frame, segment: Segment) -> None:
         """Keep the headers of a segment with octets, for the packets that these will give."""
-        number, time_ns, link_type, octets, length, interface = frame
-        self.last[segment.flow] = Frame(
-            number, time_ns, link_type, octets[:_HEADERS], length, interface
-        )
+        self.last[segment.flow] = frame._replace(octets=frame.octets[:_HEADERS])
         self._is_cut |= segment.length > len(segment.payload)
 
     def of(self, events: list[Event], frame: Frame | None = None) -> list[Packet]:
