@@ -155,7 +155,7 @@ def _udp(headers: Headers) -> int:
     if length:
         headers.limit(at + length)
     headers.lengths.append(Length(at + 4, at))
-    headers.optional_sums.append(at + 6)
+    headers.sums.append(Sum(at + 6, None))
     if source == _SCTP_PORT != target:
         # Answers come from that port.
         return UDP_PORT | source
