@@ -139,6 +139,7 @@ class LowerLayers:
             below = layers[-1] if layers else None
             layers.append(form.make(octets[at:], octets[at:upto], below))
         tcp = layers[-1]
+        # Padding after the IP packet is no part of it.
         put(tcp, "original", octets[at:end])
         tcp.fields["options"] = options
         if self._whole:
