@@ -31,8 +31,7 @@ _TIMESTAMPS_LENGTH: Final = 10
 _ADDRESSES_AT: Final = {True: 12, False: 8}
 """Place of the addresses in a header, by whether it is IPv4, else IPv6."""
 _MAC: Final = 6
-_ADDRESSES: Final = 12
-"""Octets of both addresses of an Ethernet header."""
+"""Octets of an Ethernet address."""
 _MOST_TCP: Final = 60
 """Octets of a TCP header at most."""
 
@@ -140,9 +139,9 @@ def decapsulated(frame: Frame, readers: Mapping[int, Reader] = READERS) -> Frame
         return None
     key, at, _ = headers.packets[-1]
     octets = frame.octets
-    addresses = bytes(_ADDRESSES)
+    addresses = bytes(2 * _MAC)
     for begin in headers.macs[-1:]:
-        addresses = octets[begin : begin + _ADDRESSES]
+        addresses = octets[begin : begin + 2 * _MAC]
     head = addresses + (key - ETHER_TYPE).to_bytes(2, "big")
     return frame._replace(
         link_type=ETHERNET,
