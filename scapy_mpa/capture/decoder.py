@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from struct import Struct
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.capture.fragments import FRAGMENT_OF, Fragments
 from scapy_mpa.capture.frame import Frame
@@ -38,13 +38,6 @@ _MOST_NESTED: Final = 8
 """Levels of packets in fragments of other packets, at most."""
 
 
-_Shape: TypeAlias = tuple[int, int, int, set[bytes]]
-"""Heads of one link type, with the IPv4 header at one place.
-
-Link type; where the octets begin that matter; where the IPv4 header begins; the octets between
-these places."""
-
-
 class Decoder:
     """Takes the TCP segments out of frames, and counts the frames that it cannot follow.
 
@@ -67,7 +60,10 @@ class Decoder:
         self.link_types = link_types or {}
         self.readers = {**READERS, **{UDP_PORT | port: vxlan for port in vxlan_ports}}
         """The reader of each kind of header."""
-        self._shapes: list[_Shape] = []
+        self._heads: dict[tuple[int, int, int], set[bytes]] = {}
+        """The octets between two places of frames of one link type.
+
+        They begin where octets matter, and end where the IPv4 header begins."""
         self._fragments = Fragments()
         self.whole: Frame | None = None
         """A frame with the whole IP packet, if the last segment came in fragments."""
@@ -82,9 +78,9 @@ class Decoder:
         self.whole = None
         number, time_ns, link_type, octets, length, _ = frame
         captured = len(octets)
-        for shape_link_type, begin, ip_at, heads in self._shapes:
+        for (known_link_type, begin, ip_at), heads in self._heads.items():
             if (
-                link_type != shape_link_type
+                link_type != known_link_type
                 or captured < ip_at + _ORDINARY_LENGTH
                 or octets[begin:ip_at] not in heads
             ):
@@ -129,7 +125,7 @@ class Decoder:
                 self.not_followed[FRAGMENT_OF] -= pieces - 1
             raise NotFollowedError(TOO_MANY_HEADERS)
         except NotFollowedError as error:
-            self.not_followed[error.reason] += frames
+            self.not_followed[str(error)] += frames
             return None
 
     def _sctp(self, frame: Frame, headers: Headers) -> None:
@@ -154,12 +150,9 @@ class Decoder:
             return
         begin = _ADDRESSES if 0 in headers.macs else 0
         shape = link_type, begin, at
-        heads = next((known[3] for known in self._shapes if known[:3] == shape), None)
-        if heads is None:
-            if len(self._shapes) >= _MOST_SHAPES:
-                self._shapes.clear()
-            heads = set()
-            self._shapes.append((*shape, heads))
+        if shape not in self._heads and len(self._heads) >= _MOST_SHAPES:
+            self._heads.clear()
+        heads = self._heads.setdefault(shape, set())
         if len(heads) >= _MOST_HEADS:
             heads.clear()
         heads.add(headers.octets[begin:at])

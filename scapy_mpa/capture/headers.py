@@ -76,9 +76,10 @@ class Sum(NamedTuple):
     """An Internet checksum (RFC 1071)."""
 
     at: int
-    begin: int
+    begin: int | None
+    """Where the octets begin that it covers; None: it is optional, and becomes 0."""
     end: int | None = None
-    """Where the octets end that it covers; None: at the end of the frame."""
+    """Where they end; None: at the end of the frame."""
 
 
 class Packet(NamedTuple):
@@ -126,8 +127,6 @@ class Headers:
         """Where Ethernet headers begin."""
         self.lengths: list[Length] = []
         self.sums: list[Sum] = []
-        self.optional_sums: list[int] = []
-        """Places of checksums (16 bits) that may be 0."""
         self.fragment: Fragment | None = None
 
     def take(self, count: int, name: str) -> int:
@@ -167,12 +166,11 @@ class Headers:
         for at, begin, most, instead, field, _ in self.lengths:
             count = end - begin
             field.pack_into(octets, at, count if count <= most else instead)
-        for at in self.optional_sums:
-            octets[at : at + 2] = bytes(2)
         # The innermost first, because the outer checksums cover it.
-        for at, begin, stop in reversed(self.sums):
+        for at, start, stop in reversed(self.sums):
             octets[at : at + 2] = bytes(2)
-            octets[at : at + 2] = checksum(bytes(octets[begin:stop])).to_bytes(2, "big")
+            if start is not None:
+                octets[at : at + 2] = checksum(bytes(octets[start:stop])).to_bytes(2, "big")
 
 
 Reader: TypeAlias = Callable[[Headers], int]

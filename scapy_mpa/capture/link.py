@@ -81,30 +81,31 @@ def ether_type(headers: Headers, at: int) -> int:
     return ETHER_TYPE | value
 
 
-def _sized(headers: Headers, at: int) -> int:
-    """Return the same key, and note the length if the field is an IEEE 802.3 length."""
-    key = ether_type(headers, at)
-    if key == LLC:
-        headers.lengths.append(
-            Length(at, headers.at, LONGEST_802_3 & 0xFFFF, _LONG_LLC, limits=False)
-        )
-    return key
+def _ether_type_at(place: int, length: int, *, sized: bool = False) -> Reader:
+    """Return a reader of a header with an EtherType; its other fields are not used.
+
+    :param place: place of the EtherType in the header.
+    :param length: octets of the header.
+    :param sized: whether a small number in its place is an IEEE 802.3 length.
+    """
+
+    def read(headers: Headers) -> int:
+        at = headers.take(length, LINK_HEADER) + place
+        key = ether_type(headers, at)
+        if sized and key == LLC:
+            most = LONGEST_802_3 & 0xFFFF
+            headers.lengths.append(Length(at, headers.at, most, _LONG_LLC, limits=False))
+        return key
+
+    return read
+
+
+_ETHER_TYPE: Final = _ether_type_at(12, 14, sized=True)
 
 
 def _ethernet(headers: Headers) -> int:
-    at = headers.take(14, LINK_HEADER)
-    headers.macs.append(at)
-    return _sized(headers, at + 12)
-
-
-def _tag_of(length: int) -> Reader:
-    """Return a reader of a tag whose last two octets are an EtherType; the rest is not used."""
-
-    def read(headers: Headers) -> int:
-        headers.take(length, LINK_HEADER)
-        return _sized(headers, headers.at - 2)
-
-    return read
+    headers.macs.append(headers.at)
+    return _ETHER_TYPE(headers)
 
 
 def _llc(headers: Headers) -> int:
@@ -114,20 +115,6 @@ def _llc(headers: Headers) -> int:
         return IPV4
     at = headers.take(8, LINK_HEADER)
     return ether_type(headers, at + 6) if octets[at : at + 6] in _SNAP else NO_IP
-
-
-def _ether_type_at(place: int, length: int) -> Reader:
-    """Return a reader of a header with an EtherType.
-
-    :param place: place of the EtherType in the header.
-    :param length: octets of the header.
-    """
-
-    def read(headers: Headers) -> int:
-        at = headers.take(length, LINK_HEADER)
-        return ether_type(headers, at + place)
-
-    return read
 
 
 def _linux_cooked_2(headers: Headers) -> int:
@@ -234,10 +221,10 @@ READERS: Final[dict[int, Reader]] = {
     # RFC 4391 6, after a Global Route Header, or after zeros and a destination in its place.
     LINK | 242: _ether_type_at(40, 44),
     LINK | 276: _linux_cooked_2,
-    **{ETHER_TYPE | number: _tag_of(4) for number in _TAGS},
+    **dict.fromkeys((ETHER_TYPE | number for number in _TAGS), _ether_type_at(2, 4, sized=True)),
     LLC: _llc,
     ETHER_TYPE | _LONG_LLC: _llc,
     # VN-Tag; E-TAG of IEEE 802.1BR.
-    ETHER_TYPE | 0x8926: _tag_of(6),
-    ETHER_TYPE | 0x893F: _tag_of(8),
+    ETHER_TYPE | 0x8926: _ether_type_at(4, 6, sized=True),
+    ETHER_TYPE | 0x893F: _ether_type_at(6, 8, sized=True),
 }

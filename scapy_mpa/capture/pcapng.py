@@ -184,15 +184,12 @@ class _Reader:
         start = at + layout.size
         if start > end:
             raise self._damaged("a block is too short for its fields")
-        if kind == _SIMPLE_PACKET:
-            index = 0
-            (original,) = layout.unpack_from(window, at)
-        else:
-            index, high, low, captured, original = layout.unpack_from(window, at)
+        *numbers, original = layout.unpack_from(window, at)
+        index, high, low, captured = numbers or (0, 0, 0, None)
         if index >= len(self._interfaces):
             raise self._damaged(f"a frame is of interface {index}, which is not described")
         interface = self._interfaces[index]
-        if kind == _SIMPLE_PACKET:
+        if captured is None:
             captured = min(original, interface.snap_length or original)
             time_ns = 0
         else:

@@ -15,9 +15,5 @@ LINK_TYPE: Final = "link type {}"
 class NotFollowedError(Exception):
     """A frame has no TCP segment that can be followed. Raised and caught inside this room.
 
-    :param reason: a few words, the same for all frames of a kind.
+    Its text is the reason: a few words, the same for all frames of a kind.
     """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Puts other TCP segments after the headers of a captured frame.
+"""Puts other TCP segments after the headers of a captured frame; takes off its tags and tunnels.
 
 The counterpart of :mod:`~scapy_mpa.capture.build_frame` where a frame of the direction was
 captured. All headers before TCP stay as captured, but for lengths and checksums: addresses, tags,
@@ -14,8 +14,8 @@ from copy import copy
 from typing import Final
 
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
-from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import IPV4, TCP, Reader, uint16
+from scapy_mpa.capture.frame import ETHERNET, Frame
+from scapy_mpa.capture.headers import ETHER_TYPE, FRAGMENT, IPV4, TCP, Reader, uint16
 from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 from scapy_mpa.capture.tcp import TCP_LENGTH, tcp_header
@@ -31,6 +31,7 @@ _TIMESTAMPS_LENGTH: Final = 10
 _ADDRESSES_AT: Final = {True: 12, False: 8}
 """Place of the addresses in a header, by whether it is IPv4, else IPv6."""
 _MAC: Final = 6
+"""Octets of an Ethernet address."""
 _MOST_TCP: Final = 60
 """Octets of a TCP header at most."""
 
@@ -119,6 +120,34 @@ def headers_of(frame: Frame, readers: Mapping[int, Reader] = READERS) -> Frame:
     """
     _, headers = read_headers(*frame[2:5], readers)
     return frame._replace(octets=frame.octets[: headers.at + _MOST_TCP])
+
+
+def decapsulated(frame: Frame, readers: Mapping[int, Reader] = READERS) -> Frame | None:
+    """Return an Ethernet frame with the innermost IP packet of a frame.
+
+    Its addresses are those of the Ethernet header next to the packet, or zeros.  A frame in which
+    no TCP segment or SCTP packet is found is returned unchanged.  None: the frame holds a fragment,
+    and only a whole packet shows what a tunnel carries.
+
+    :param readers: readers of its headers.
+    """
+    try:
+        last, headers = read_headers(*frame[2:5], readers)
+    except NotFollowedError:
+        return frame
+    if last == FRAGMENT:
+        return None
+    key, at, _ = headers.packets[-1]
+    octets = frame.octets
+    addresses = bytes(2 * _MAC)
+    for begin in headers.macs[-1:]:
+        addresses = octets[begin : begin + 2 * _MAC]
+    head = addresses + (key - ETHER_TYPE).to_bytes(2, "big")
+    return frame._replace(
+        link_type=ETHERNET,
+        octets=head + octets[at : headers.captured_end],
+        original_length=max(0, headers.end - at) + len(head),
+    )
 
 
 def _timestamps(tcp: bytes) -> bytes:

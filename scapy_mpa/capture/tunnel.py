@@ -114,17 +114,17 @@ def _gre(headers: Headers) -> int:
     if flags & _GRE_OTHER:
         raise NotFollowedError(NOT_TCP)
     if flags & _GRE_CHECKSUM:
-        checksum_at = headers.take(4, "GRE header")
-        headers.sums.append(Sum(checksum_at, at))
-    if flags & _GRE_KEY:
-        headers.take(4, "GRE header")
-    if flags & _GRE_SEQUENCE:
-        headers.take(4, "GRE header")
+        headers.sums.append(Sum(headers.at, at))
+    for flag in (_GRE_CHECKSUM, _GRE_KEY, _GRE_SEQUENCE):
+        headers.take(4 if flags & flag else 0, "GRE header")
     headers.tunnel = "GRE"
-    if number == _ERSPAN_TYPE_2:
-        return _erspan_1_or_2(headers, has_header=bool(flags & _GRE_SEQUENCE))
     if number == _ERSPAN_TYPE_3:
         return _erspan_3(headers)
+    if number == _ERSPAN_TYPE_2:
+        # draft-foschiano-erspan 4.1, 4.2: type I has neither sequence number nor header.
+        headers.tunnel = "ERSPAN"
+        headers.take(8 if flags & _GRE_SEQUENCE else 0, "ERSPAN header")
+        return ETHERNET_HEADER
     return ETHER_TYPE | number
 
 
@@ -133,14 +133,6 @@ def _ppp_framed(headers: Headers) -> int:
     if headers.octets[headers.at : headers.at + 2] in _HDLC:
         headers.take(2, "PPP header")
     return _ppp(headers)
-
-
-def _erspan_1_or_2(headers: Headers, *, has_header: bool) -> int:
-    """draft-foschiano-erspan 4.1, 4.2: type I has neither sequence number nor header."""
-    headers.tunnel = "ERSPAN"
-    if has_header:
-        headers.take(8, "ERSPAN header")
-    return ETHERNET_HEADER
 
 
 def _erspan_3(headers: Headers) -> int:
@@ -163,7 +155,7 @@ def _udp(headers: Headers) -> int:
     if length:
         headers.limit(at + length)
     headers.lengths.append(Length(at + 4, at))
-    headers.optional_sums.append(at + 6)
+    headers.sums.append(Sum(at + 6, None))
     if source == _SCTP_PORT != target:
         # Answers come from that port.
         return UDP_PORT | source

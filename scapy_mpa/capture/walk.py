@@ -126,18 +126,14 @@ def _take(
 ) -> tuple[int, int]:
     """Take the records of a window, as :func:`~scapy_mpa.capture.pcap.pcap_windows` asks for."""
     number, flows = capture.frames, followed.flows
-    size, unit = header.record.size, header.unit
-    # All but the original length, which is not used here.
-    unpack_record = Struct(header.record.format[:4]).unpack_from
+    size, unit, unpack_record = header.record.size, header.unit, header.record.unpack_from
     find, take = flows.directions.get, flows.take
     available, wanted = len(window), size
     remembers, times = clock.remembers, clock.times
     if remembers:
         clock.make_room(number + available // size)
-    previous = payload_at = 0
-    is_plain = False
     while (start := at + size) <= available:
-        seconds, fraction, captured = unpack_record(window, at)
+        seconds, fraction, captured, original = unpack_record(window, at)
         end = start + captured
         if end > available:
             wanted = size + captured
@@ -150,10 +146,7 @@ def _take(
         segment = None
         if captured >= _HEADERS:
             link_and_ip, total, fragment, flow, seq, ack, control = _headers(window, start)
-            if control != previous:
-                previous = control
-                payload_at = _TCP_AT + (control >> 12) * 4
-                is_plain = control & NOT_PSH == ACK
+            payload_at = _TCP_AT + (control >> 12) * 4
             total += _IPV4_AT
             if (
                 link_and_ip & _SERVICE == _ETHERNET_IPV4
@@ -164,7 +157,7 @@ def _take(
                 direction = find(flow)
                 try:
                     if (
-                        is_plain
+                        control & NOT_PSH == ACK
                         and direction is not None
                         and direction.receive(seq, ack, octets, number, time_ns)
                     ):
@@ -179,9 +172,8 @@ def _take(
         if number == 1:
             clock.begin_ns = time_ns
         if segment is None:
-            original = max(header.record.unpack_from(window, start - size)[3], captured)
-            octets = window[start:end]
-            frame = Frame(number, time_ns, header.link_type, octets, original, None)
+            octets, length = window[start:end], max(original, captured)
+            frame = Frame(number, time_ns, header.link_type, octets, length, None)
             segment = followed.decoder.segment(frame)
         if segment is not None:
             take(segment)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from scapy_mpa.capture import Frame
-from scapy_mpa.capture.decapsulate import decapsulated
 from scapy_mpa.capture.followed import Followed
+from scapy_mpa.capture.reframe import decapsulated
 from scapy_mpa.clean.core import cores_of
 from scapy_mpa.clean.opening import NEEDED
 from scapy_mpa.clean.order import Order

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 from scapy_mpa import __version__
 from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.capture.frame import ETHERNET, Frame
-from scapy_mpa.capture.write_pcap import PcapWriter
+from scapy_mpa.capture.write import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
 from scapy_mpa.cli.attention import STOPS, Attention, interrupted, stopping

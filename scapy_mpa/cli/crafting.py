@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from scapy_mpa.capture.write import write_pcap, write_pcapng
-from scapy_mpa.capture.write_pcap import MICROSECOND
+from scapy_mpa.capture.write import MICROSECOND, write_pcap, write_pcapng
 from scapy_mpa.cli.impairing import impairments, options_text
 from scapy_mpa.cli.output import OutputError, text_of
 from scapy_mpa.cli.progress import watched

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from scapy.packet import Packet
 
-from scapy_mpa.layers.fields import NoteField, OffWire
+from scapy_mpa.layers.fields import NoteField
 from scapy_mpa.wire.errors import RemoteProtocolError
 
 __all__ = ["_Layer"]
@@ -24,6 +24,8 @@ class _Layer(Packet):
     - The summary of a packet includes the summaries of the layers below.
     """
 
+    identity: ClassVar[str] = ""
+    """The fields in its summary, as for ``sprintf``."""
     shortest: ClassVar[int] = 0
     """Octets of this layer, at least."""
     reads_with: ClassVar[tuple[str, ...]] = ()
@@ -54,29 +56,20 @@ class _Layer(Packet):
         return rest
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return False
-        notes = self._notes()
         return (
-            all(
-                self.getfieldval(field.name) == other.getfieldval(field.name)
-                for field in self.fields_desc
-                if field.name not in notes
-            )
+            isinstance(other, type(self))
+            and all(self.getfieldval(name) == other.getfieldval(name) for name in self._counted())
             and self.payload == other.payload
         )
 
-    @classmethod
-    def _notes(cls) -> set[str]:
-        return {
-            field.name
-            for field in cls.fields_desc
-            if isinstance(field, OffWire) and isinstance(field.fld, NoteField)
-        }
+    def _counted(self) -> list[str]:
+        """Return the names of all fields but notes."""
+        fields = {each.name: getattr(each, "fld", each) for each in self.fields_desc}
+        return [name for name, field in fields.items() if not isinstance(field, NoteField)]
 
     def _command(self, json: bool = False) -> list[tuple[str, Any]]:
-        notes = self._notes()
-        return [(name, value) for name, value in super()._command(json) if name not in notes]
+        counted = self._counted()
+        return [(name, value) for name, value in super()._command(json) if name in counted]
 
     def json(self) -> str:
         # Scapy puts a comma between fields and payload even where there are no fields.
@@ -100,7 +93,7 @@ class _Layer(Packet):
 
     def describe(self) -> str:
         """Return the summary of this layer alone."""
-        return str(self.name)
+        return f"{self.name} {self.sprintf(self.identity)}" if self.identity else str(self.name)
 
     def mysummary(self) -> tuple[str, list[type[Packet]]]:
         below = self.underlayer

@@ -12,7 +12,7 @@ crafted segment, ``opcode`` and ``qn`` follow from the payload:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from scapy.config import conf
 from scapy.fields import BitEnumField, BitField, IntField, XIntField, XLongField
@@ -42,9 +42,6 @@ def _control(tagged: int, opcode: Opcode) -> list[Any]:
 class _Segment(_Layer):
     """The base class of tagged and untagged segments."""
 
-    identity: ClassVar[str]
-    """The place of the payload, for a summary."""
-
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
         chosen: type[Packet] = super().guess_payload_class(payload)
         if issubclass(chosen, _Layer) and len(payload) < chosen.shortest:
@@ -64,7 +61,7 @@ class _Segment(_Layer):
         return isinstance(other, _Segment) and bool(self.payload.answers(other.payload))
 
     def describe(self) -> str:
-        return f"{self.name} {self.sprintf(self.identity)}{' L' if self.last == 1 else ''}"
+        return super().describe() + (" L" if self.last == 1 else "")
 
 
 class DDPTagged(_Segment):

@@ -7,7 +7,7 @@ but have different meanings.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from scapy.fields import BitField, ConditionalField
 
@@ -40,9 +40,6 @@ class _ConnectionSetup(_Layer):
 
     Each has a method ``announces_enhanced``: whether its other fields say that there are some.
     """
-
-    identity: ClassVar[str]
-    """The other fields in a summary, as for ``sprintf``."""
 
     def room(self, octets: bytes) -> int:
         """Return how many of these octets may be enhanced and Private Data."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from scapy.fields import ConditionalField, Field, RawVal, ShortField, StrFixedLenField
@@ -33,13 +34,11 @@ class OffWire(_NoOctets, WhenSet):
     """Holds a field that describes the packet, but is not in its octets."""
 
 
+@dataclass(slots=True, eq=False)
 class _Note:
     """Hides a value from Scapy, which would copy it, iterate over it or call it."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
+    value: object
 
 
 class NoteField(Field):

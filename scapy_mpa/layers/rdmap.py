@@ -56,6 +56,10 @@ class RDMAPReadRequest(_Layer):
 
     name = MESSAGE_NAMES[Opcode.READ_REQUEST]
     shortest = READ_REQUEST_LENGTH
+    identity = (
+        "size=%rdma_read_size% src_stag=%src_stag% src_to=%src_to% sink_stag=%sink_stag% "
+        "sink_to=%sink_to%"
+    )
     fields_desc = [
         XIntField("sink_stag", 0),
         XLongField("sink_to", 0),
@@ -66,10 +70,6 @@ class RDMAPReadRequest(_Layer):
 
     def hashret(self) -> bytes:
         return _hash_of(self.sink_stag)
-
-    def describe(self) -> str:
-        text = "size=%rdma_read_size% src_stag=%src_stag% src_to=%src_to%"
-        return f"{self.name} {self.sprintf(text + ' sink_stag=%sink_stag% sink_to=%sink_to%')}"
 
 
 class RDMAPReadResponse(_DataMessage):
@@ -140,12 +140,10 @@ class RDMAPImmediateData(_Layer):
 
     name = MESSAGE_NAMES[Opcode.IMMEDIATE_DATA]
     shortest = IMMEDIATE_DATA_LENGTH
+    identity = "%immediate_data%"
     fields_desc = [
         XStrFixedLenField("immediate_data", bytes(IMMEDIATE_DATA_LENGTH), IMMEDIATE_DATA_LENGTH)
     ]
-
-    def describe(self) -> str:
-        return f"{self.name} {self.sprintf('%immediate_data%')}"
 
 
 class RDMAPImmediateDataWithSE(RDMAPImmediateData):
@@ -174,6 +172,7 @@ class RDMAPAtomicRequest(_Layer):
 
     name = MESSAGE_NAMES[Opcode.ATOMIC_REQUEST]
     shortest = ATOMIC_REQUEST_LENGTH
+    identity = "%atomic_operation_code% stag=%remote_stag% to=%remote_to% id=%request_identifier%"
     fields_desc = [
         BitField("reserved", 0, 28),
         BitEnumField(
@@ -194,10 +193,6 @@ class RDMAPAtomicRequest(_Layer):
     def hashret(self) -> bytes:
         return _hash_of(self.request_identifier)
 
-    def describe(self) -> str:
-        text = "%atomic_operation_code% stag=%remote_stag% to=%remote_to%"
-        return f"{self.name} {self.sprintf(text + ' id=%request_identifier%')}"
-
 
 class RDMAPAtomicResponse(_Layer):
     """Atomic Response (RFC 7306 5.2.2), 12 octets.
@@ -212,6 +207,7 @@ class RDMAPAtomicResponse(_Layer):
 
     name = MESSAGE_NAMES[Opcode.ATOMIC_RESPONSE]
     shortest = ATOMIC_RESPONSE_LENGTH
+    identity = "id=%original_request_identifier% value=%original_remote_data_value%"
     fields_desc = [
         XIntField("original_request_identifier", 0),
         XLongField("original_remote_data_value", 0),
@@ -224,7 +220,3 @@ class RDMAPAtomicResponse(_Layer):
         return isinstance(other, RDMAPAtomicRequest) and bool(
             self.original_request_identifier == other.request_identifier
         )
-
-    def describe(self) -> str:
-        text = "id=%original_request_identifier% value=%original_remote_data_value%"
-        return f"{self.name} {self.sprintf(text)}"

@@ -49,10 +49,8 @@ class DDPSegmentChunk(_Carrier):
 
     name = "DDP Segment Chunk"
     shortest = DDP_SSN_LENGTH
+    identity = "ddp_ssn=%ddp_ssn%"
     fields_desc = [ShortField("ddp_ssn", 0), OffWire(NoteField("provenance", None))]
-
-    def describe(self) -> str:
-        return f"{self.name} {self.sprintf('ddp_ssn=%ddp_ssn%')}"
 
 
 class DDPStreamSessionControl(_ConnectionSetup):

@@ -1,31 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``sniff(session=MPASession)``: one packet for each startup frame and each FPDU.
 
-A :class:`Source` reads frames from the socket that ``sniff()`` uses.  :class:`Recovery` hands them
-to the stream core, and :mod:`~scapy_mpa.session.packets` makes packets of its events.
+Frames are read from the socket that ``sniff()`` uses.  :class:`Recovery` hands them to the stream
+core, and :mod:`~scapy_mpa.session.packets` makes packets of its events.
 
 Scapy's readers of capture files dissect each frame in full.  But the packets of most frames, which
 carry octets of MPA, are never shown.  So only the records of such a reader are taken, and a packet
 is made on request.  All other sockets hand out packets.
+
+By default Scapy takes no more than 65535 octets of a frame.  The largest IP datagram has as many
+without its link header, so more are asked for.  Frames that are passed on are whole then, too, as
+with :func:`~scapy_mpa.session.rdmpa.rdmpa`; Scapy alone would cut them.
 """
 
 from __future__ import annotations
 
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any, Final, TypeAlias
 
 from scapy.config import conf
+from scapy.consts import LINUX
 from scapy.packet import Packet
 from scapy.sessions import DefaultSession
 from scapy.supersocket import SuperSocket
 from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
 from scapy_mpa.capture.followed import Followed
-from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH, Frame
 from scapy_mpa.capture.pcap import LINK_TYPE_BITS
 from scapy_mpa.session.dissect import (
     dissect,
@@ -34,11 +39,11 @@ from scapy_mpa.session.dissect import (
     link_type_of,
     octets_of,
     packet_of,
+    set_time,
 )
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.packets import Packets
-from scapy_mpa.session.sockets import receiver, set_first_layer
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits, limits_of
@@ -46,6 +51,11 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.tcp import ACK, NOT_PSH
+
+if LINUX:
+    from scapy.arch.linux import L2Socket
+
+_RECV_OF_FILES: Final = frozenset({PcapReader.recv, PcapNgReader.recv})
 
 
 class MPASession(DefaultSession):
@@ -96,7 +106,7 @@ class MPASession(DefaultSession):
         self._others = others
         named = dialect_named(dialect)
         self._recovery = partial(Recovery, on_event, limits_of(limits), named, check=check)
-        self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}
+        self._captures: dict[SuperSocket, tuple[_Read, int, Recovery]] = {}
         self._not_followed: Counter[str] = Counter()
         """Counts of captures that were read to their end."""
 
@@ -108,7 +118,7 @@ class MPASession(DefaultSession):
         Packets of a layer without a link type count as "link type -1".
         """
         counts = self._not_followed.copy()
-        for _, recovery in self._captures.values():
+        for *_, recovery in self._captures.values():
             counts += recovery.not_followed
         return dict(counts)
 
@@ -116,12 +126,12 @@ class MPASession(DefaultSession):
         """Yield the packets that the next frame of ``sock`` completes; of a file, the next few."""
         capture = self._captures.get(sock)
         if capture is None:
-            capture = _source_of(sock, self.supersession), self._recovery()
+            capture = *_reading(sock, self.supersession), self._recovery()
             self._captures[sock] = capture
-        source, recovery = capture
-        for _ in range(source.in_a_row):
+        read, in_a_row, recovery = capture
+        for _ in range(in_a_row):
             try:
-                frame = source.read(recovery.clock.newest + 1)
+                found = read(recovery.clock.newest + 1)
             except Exception:
                 # The capture has ended, or the interface has gone down.
                 del self._captures[sock]
@@ -129,12 +139,13 @@ class MPASession(DefaultSession):
                 self._not_followed += recovery.not_followed
                 yield from packets
                 raise
-            if frame is None:
+            if found is None:
                 return
+            frame, packet = found
             packets, is_other = recovery.receive(frame)
             yield from packets
             if is_other and self._others:
-                yield source.packet()
+                yield packet()
 
 
 class Recovery:
@@ -157,7 +168,7 @@ class Recovery:
         self._followed = Followed(lambda _, events: self.packets.of(events), limits, dialect)
         self._decoder, self._flows = self._followed.decoder, self._followed.flows
         self.clock = Clock()
-        self.packets = Packets(self._decoder, self._flows, on_event, check=check)
+        self.packets = Packets(self._followed, on_event, check=check)
 
     @property
     def not_followed(self) -> Counter[str]:
@@ -212,137 +223,137 @@ class Recovery:
         return packets
 
 
-class Source(Protocol):
-    """Reads frame after frame."""
+_Read: TypeAlias = Callable[[int], tuple[Frame, Callable[[], Packet]] | None]
+"""Reads the next frame, given its number; returns it with a function that makes its packet.
 
-    def read(self, number: int) -> Frame | None:
-        """Return the next frame, None if there is none yet.
-
-        :param number: the number of the frame.
-        :raises EOFError: the capture has ended.
-        """
-
-    def packet(self) -> Packet:
-        """Return the packet of the last frame."""
-
-    in_a_row: int = 1
-    """Frames to read before ``sniff()`` is asked again whether to go on."""
+None: there is no frame yet.  Raises EOFError if the capture has ended."""
 
 
-def _source_of(sock: SuperSocket, supersession: Any) -> Source:
-    """Return the source that reads from a socket.
+def _reading(sock: SuperSocket, supersession: Any) -> tuple[_Read, int]:
+    """Return a function that reads from a socket, and how many frames to read in a row.
+
+    After these, ``sniff()`` is asked whether to go on.  To ask it after each frame takes longer; on
+    a pipe the next frame may come late.
 
     :param supersession: a session that sees each packet first, or None.
     """
-    set_first_layer(sock)
+    _set_first_layer(sock)
     if not supersession and not conf.debug_dissector:
         if type(sock) is PcapReader:
-            return _PcapRecords(sock)
+            is_file = getattr(sock.f, "seekable", bool)()
+            return _pcap_records(sock), 64 if is_file else 1
         if type(sock) is PcapNgReader:
-            return _PcapNgRecords(sock)
-    return _Packets(sock, supersession)
+            return _pcapng_records(sock), 1
+    return _packets(sock, supersession), 1
 
 
-class _Packets(Source):
-    """Takes the packets that a socket dissects."""
+def _set_first_layer(sock: SuperSocket) -> None:
+    """Set the first layer of frames in a reader of a pcap file, if Scapy does not know it.
 
-    def __init__(self, sock: SuperSocket, supersession: Any) -> None:
-        self._recv = receiver(sock)
-        self._link_type: Any = cache(link_type_of)
-        self._supersession = supersession
-        self._packet: Packet | None = None
+    Scapy takes all 32 bits of the field for the link type, and knows fewer link types.
+    """
+    if getattr(sock, "LLcls", None) is conf.raw_layer and isinstance(sock, PcapReader):
+        sock.LLcls = layer_of_type(sock.linktype & LINK_TYPE_BITS)
 
-    def read(self, number: int) -> Frame | None:
-        packet = self._recv()
-        if packet is not None and self._supersession:
-            packet = self._supersession.process(packet)
-        self._packet = packet
+
+def _packets(sock: SuperSocket, supersession: Any) -> _Read:
+    """Take the packets that a socket dissects."""
+    receive = _receiver(sock)
+    link_type: Any = cache(link_type_of)
+
+    def read(number: int) -> tuple[Frame, Callable[[], Packet]] | None:
+        packet = receive()
+        if packet is not None and supersession:
+            packet = supersession.process(packet)
         if packet is None:
             return None
         octets: bytes = packet.original
-        if self._supersession or not octets:
+        if supersession or not octets:
             # The session may have changed the packet.
             octets = octets_of(packet) or octets
-        return Frame(
-            number,
-            int(packet.time * SECOND),
-            self._link_type(type(packet)),
-            octets,
-            max(packet.wirelen or 0, len(octets)),
-            None,
-        )
+        time_ns, length = int(packet.time * SECOND), max(packet.wirelen or 0, len(octets))
+        frame = Frame(number, time_ns, link_type(type(packet)), octets, length, None)
+        return frame, lambda: packet
 
-    def packet(self) -> Packet:
-        assert self._packet is not None
-        return self._packet
+    return read
 
 
-# These two classes replace read_packet() of Scapy's readers, and call _read_packet().
+def _receiver(sock: SuperSocket) -> Callable[[], Packet | None]:
+    """Return the function that receives the next packet of a socket, whole if possible.
+
+    Only sockets that are known to accept a number of octets are given one.
+    """
+    if type(sock).recv in _RECV_OF_FILES:
+        return partial(sock.recv, MAXIMUM_CAPTURED)
+    if LINUX and isinstance(sock, L2Socket):
+        return partial(_receive_whole, sock)
+    return sock.recv
 
 
-class _PcapRecords(Source):
-    """Takes the records of a pcap file."""
+def _receive_whole(sock: L2Socket) -> Packet | None:
+    """Receive a frame into a buffer of its size.
 
-    def __init__(self, reader: PcapReader) -> None:
-        # To ask sniff() after each frame takes longer.  On a pipe the next frame may come late.
-        self.in_a_row = 64 if getattr(reader.f, "seekable", bool)() else 1
-        self._read = reader._read_packet
-        self._link_type = followed_type(reader.linktype & LINK_TYPE_BITS, reader.LLcls)
-        self._unit = 1 if reader.nano else 1000
-        self._power = Decimal(10) ** Decimal(-9 if reader.nano else -6)
-        layer = reader.LLcls
-        self._layers = LowerLayers(lambda frame: packet_of(layer, frame.octets), whole=True)
-        self._frame: Any = None
-        self._metadata: Any = None
+    Frames of the loopback interface, and those merged by offload, are longer than Scapy's 65535
+    octets.  Python takes a buffer of the requested size, and frees the part that the frame does not
+    need.  Small objects then occupy some of that memory, and the next buffer does not fit in one
+    piece.  Memory would grow to several times what is kept.  So the kernel is asked for the length
+    first.
+    """
+    length = sock.ins.recv_into(bytearray(1), 1, socket.MSG_PEEK | socket.MSG_TRUNC)
+    return sock.recv(min(length, SNAP_LENGTH))
 
-    def read(self, number: int) -> Frame:
-        octets, metadata = self._read(MAXIMUM_CAPTURED)
-        self._metadata = metadata
+
+# These two functions replace read_packet() of Scapy's readers, and call _read_packet().
+
+
+def _pcap_records(reader: PcapReader) -> _Read:
+    """Take the records of a pcap file."""
+    layer = reader.LLcls
+    link_type = followed_type(reader.linktype & LINK_TYPE_BITS, layer)
+    unit = 1 if reader.nano else 1000
+    layers = LowerLayers(lambda frame: packet_of(layer, frame.octets), whole=True)
+
+    def read(number: int) -> tuple[Frame, Callable[[], Packet]]:
+        octets, metadata = reader._read_packet(MAXIMUM_CAPTURED)
+        time_ns = metadata.sec * SECOND + metadata.usec * unit
         length = max(metadata.wirelen, len(octets))
-        time_ns = metadata.sec * SECOND + metadata.usec * self._unit
-        self._frame = frame = Frame(number, time_ns, self._link_type, octets, length, None)
-        return frame
+        frame = Frame(number, time_ns, link_type, octets, length, None)
+        return frame, partial(packet, frame, metadata.wirelen)
 
-    def packet(self) -> Packet:
-        packet, _ = self._layers.of(self._frame)
-        metadata = self._metadata
-        put(packet, "time", EDecimal(metadata.sec + self._power * metadata.usec))
-        put(packet, "wirelen", metadata.wirelen)
-        return packet
+    def packet(frame: Frame, wirelen: int) -> Packet:
+        made, _ = layers.of(frame)
+        set_time(made, frame)
+        put(made, "wirelen", wirelen)
+        return made
+
+    return read
 
 
-class _PcapNgRecords(Source):
-    """Takes the packet blocks of a pcapng file."""
+def _pcapng_records(reader: PcapNgReader) -> _Read:
+    """Take the packet blocks of a pcapng file."""
+    layers = LowerLayers(dissect, whole=True)
+    link_type: Any = cache(lambda kind: followed_type(kind, layer_of_type(kind)))
 
-    def __init__(self, reader: PcapNgReader) -> None:
-        self._read = reader._read_packet
-        self._layers = LowerLayers(dissect, whole=True)
-        self._link_type = cache(lambda kind: followed_type(kind, layer_of_type(kind)))
-        self._frame: Any = None
-        self._time: Any = None
-        self._metadata: Any = None
-
-    def read(self, number: int) -> Frame | None:
-        octets, metadata = self._read(MAXIMUM_CAPTURED)
-        self._metadata = metadata
+    def read(number: int) -> tuple[Frame, Callable[[], Packet]]:
+        octets, metadata = reader._read_packet(MAXIMUM_CAPTURED)
         if metadata.tshigh is None:
             # Scapy gives a packet without a time the current one.
-            self._time = time.time()
+            seconds: Any = time.time()
         else:
-            self._time = EDecimal((metadata.tshigh << 32) + metadata.tslow) / metadata.tsresol
-        time_ns = int(self._time * SECOND)
-        length, link_type = max(metadata.wirelen, len(octets)), self._link_type(metadata.linktype)
-        self._frame = frame = Frame(number, time_ns, link_type, octets, length, None)
-        return frame
+            seconds = EDecimal((metadata.tshigh << 32) + metadata.tslow) / metadata.tsresol
+        time_ns, length = int(seconds * SECOND), max(metadata.wirelen, len(octets))
+        frame = Frame(number, time_ns, link_type(metadata.linktype), octets, length, None)
+        return frame, partial(packet, frame, seconds, metadata)
 
-    def packet(self) -> Packet:
-        packet, _ = self._layers.of(self._frame)
-        metadata = self._metadata
-        packet.time = self._time
-        packet.wirelen = metadata.wirelen
-        packet.comments = metadata.comments
-        packet.direction = metadata.direction
-        packet.process_information = metadata.process_information.copy()
+    def packet(frame: Frame, seconds: Any, metadata: Any) -> Packet:
+        made, _ = layers.of(frame)
+        made.time = seconds
+        made.wirelen = metadata.wirelen
+        made.comments = metadata.comments
+        made.direction = metadata.direction
+        made.process_information = metadata.process_information.copy()
         if metadata.ifname is not None:
-            packet.sniffed_on = metadata.ifname.decode("utf-8", "backslashreplace")
-        return packet
+            made.sniffed_on = metadata.ifname.decode("utf-8", "backslashreplace")
+        return made
+
+    return read

@@ -13,7 +13,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
-from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.followed import Followed
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.headers import IPV4
 from scapy_mpa.capture.layers import read_headers
@@ -32,7 +32,6 @@ from scapy_mpa.stream.events import (
     IFTFrameRecovered,
     StartupSeen,
 )
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
@@ -51,22 +50,19 @@ _HEADERS: Final = 512
 class Packets:
     """Makes the packets of one capture.
 
-    :param decoder: the decoder that takes segments out of its frames.
-    :param flows: receives the segments.
+    :param followed: its connections.
     :param on_event: called with every event.
     :param check: also report DDP segments and RDMAP messages that a receiver must not accept.
     """
 
     def __init__(
         self,
-        decoder: Decoder,
-        flows: Flows,
+        followed: Followed,
         on_event: Callable[[Event], None] | None,
         *,
         check: bool,
     ) -> None:
-        self._decoder = decoder
-        self._flows = flows
+        self._decoder, self._flows = followed.decoder, followed.flows
         self._on_event = on_event
         self._checks = Checks() if check else None
         self._lower = LowerLayers(_lower_layers, whole=False)
@@ -80,10 +76,7 @@ class Packets:
 
     def keep(self, frame: Frame, segment: Segment) -> None:
         """Keep the headers of a segment with octets, for the packets that these will give."""
-        number, time_ns, link_type, octets, length, interface = frame
-        self.last[segment.flow] = Frame(
-            number, time_ns, link_type, octets[:_HEADERS], length, interface
-        )
+        self.last[segment.flow] = frame._replace(octets=frame.octets[:_HEADERS])
         self._is_cut |= segment.length > len(segment.payload)
 
     def of(self, events: list[Event], frame: Frame | None = None) -> list[Packet]:

@@ -43,9 +43,9 @@ UNTAGGED_FIELDS: Final = struct.Struct(">2xIIII")
 LARGEST_MESSAGE: Final = 0xFFFFFFFF
 """Octets of a message on an Untagged queue (RFC 5041 5.2)."""
 
-_TO_LENGTH: Final = 8
-_MO_LENGTH: Final = 4
-_MSNS: Final = 1 << 32
+_TOS: Final = 1 << 64
+_MSNS = _MOS = 1 << 32
+"""Values of TO, MSN and MO."""
 
 _TAGGED: Final = struct.Struct(">BBIQ")
 _UNTAGGED: Final = struct.Struct(">BBIIII")
@@ -176,20 +176,15 @@ def ulpdus_of(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
     :param mulpdu: octets of the largest ULPDU, more than those of a header.
     :raises LocalProtocolError: a number does not fit its field, or nothing fits a ULPDU.
     """
-    head = build_ddp(header._replace(last=True))
-    room = mulpdu - len(head)
+    room = mulpdu - len(build_ddp(header))
     if room <= 0:
         raise LocalProtocolError(f"no DDP segment has room in {mulpdu} octets")
-    if len(payload) <= room:
-        # Most messages have one segment.
-        return [head + payload]
-    # Only L and the last field of the header differ from segment to segment.
-    first, width = (header.to or 0, _TO_LENGTH) if header.tagged else (header.mo or 0, _MO_LENGTH)
-    last = head[:-width]
-    others = build_ddp(header._replace(last=False))[:-width]
     ulpdus = []
-    for at in range(0, len(payload), room):
-        offset = (first + at) % (1 << 8 * width)
-        before = others if at + room < len(payload) else last
-        ulpdus.append(before + offset.to_bytes(width, "big") + payload[at : at + room])
+    for at in range(0, max(1, len(payload)), room):
+        segment = header._replace(last=at + room >= len(payload))
+        if header.tagged:
+            segment = segment._replace(to=((header.to or 0) + at) % _TOS)
+        else:
+            segment = segment._replace(mo=((header.mo or 0) + at) % _MOS)
+        ulpdus.append(build_ddp(segment) + payload[at : at + room])
     return ulpdus

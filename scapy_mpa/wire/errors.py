@@ -49,15 +49,7 @@ class MPAError(Exception):
 
 
 class ProtocolError(MPAError):
-    """A rule of the protocol is broken.
-
-    :param text: what is wrong, in one line.
-    :param code: its code in RFC 5044 section 8 or RFC 6581 section 8, if any.
-    """
-
-    def __init__(self, text: str, code: ErrorCode | None = None) -> None:
-        super().__init__(text)
-        self.code = code
+    """A rule of the protocol is broken; its text says in one line what is wrong."""
 
 
 class LocalProtocolError(ProtocolError):

@@ -6,6 +6,7 @@ each parser takes exactly the octets of its header.  The Terminate Header has it
 """
 
 import struct
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from scapy_mpa.wire.ddp import LARGEST_MESSAGE, LAST, TAGGED_LENGTH, UNTAGGED_LENGTH
@@ -302,6 +303,7 @@ BOUNDS: Final = {
 segments.  For the search, which tests very many places, a call for each would be too slow."""
 
 
+@lru_cache(maxsize=4096)
 def header_rule(control: int, ulpdu_length: int) -> HeaderRule | bool:
     """Return the rules that :func:`plausible` applies to the words after the control octets.
 
@@ -349,20 +351,10 @@ def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False)
     captured = len(ulpdu_head)
     if captured < TAGGED_LENGTH:
         return False
-    control = ulpdu_head[0] << 8 | ulpdu_head[1]
-    if control not in _RULES:
-        return False
-    queue, shortest, longest, largest_mo, invalidates = _RULES[control]
-    if not shortest <= ulpdu_length <= longest:
-        return False
-    if queue is None:
-        return True
+    rule = header_rule(ulpdu_head[0] << 8 | ulpdu_head[1], ulpdu_length)
+    if rule is True or rule is False:
+        return rule
     if captured < UNTAGGED_LENGTH:
         return False
     word, qn, mo = _REST.unpack_from(ulpdu_head)
-    return (
-        qn == queue
-        and (invalidates or any_stag or not word)
-        and mo <= largest_mo
-        and mo + ulpdu_length - UNTAGGED_LENGTH <= LARGEST_MESSAGE
-    )
+    return qn == rule.qn and mo <= rule.largest_mo and (rule.has_stag or any_stag or not word)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 
@@ -69,24 +68,20 @@ _MESSAGES: Final[dict[Opcode, tuple[str, QueueNumber | None]]] = {
 """The name of each message, as in RFC 5040 figure 4 and RFC 7306 figure 2, and its queue; None: it
 is Tagged."""
 
-MESSAGE_NAMES: Final[Mapping[int, str]] = MappingProxyType(
-    {opcode: name for opcode, (name, _) in _MESSAGES.items()}
-)
+MESSAGE_NAMES: Final[Mapping[int, str]] = {opcode: name for opcode, (name, _) in _MESSAGES.items()}
 """Opcode to message name."""
 
-QUEUE_NUMBERS: Final[Mapping[int, int]] = MappingProxyType(
-    {opcode: queue for opcode, (_, queue) in _MESSAGES.items() if queue is not None}
-)
+QUEUE_NUMBERS: Final[Mapping[int, int]] = {
+    opcode: queue for opcode, (_, queue) in _MESSAGES.items() if queue is not None
+}
 """Opcode of an untagged message to the QN that it must have."""
 
 TAGGED_OPCODES: Final[frozenset[int]] = frozenset(_MESSAGES.keys() - QUEUE_NUMBERS.keys())
 
-ATOMIC_OPERATIONS: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        AtomicOperation.FETCH_ADD: "FetchAdd",
-        AtomicOperation.CMP_SWAP: "CmpSwap",
-    }
-)
+ATOMIC_OPERATIONS: Final[Mapping[int, str]] = {
+    AtomicOperation.FETCH_ADD: "FetchAdd",
+    AtomicOperation.CMP_SWAP: "CmpSwap",
+}
 """Atomic Operation Code to name.  RFC 7306 5.2.1 mentions Swap, too, but defines no code for it."""
 
 UNTAGGED_QUEUES: Final[frozenset[int]] = frozenset(QueueNumber)

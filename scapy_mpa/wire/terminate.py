@@ -19,10 +19,9 @@ read mirrored.
 
 import struct
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from scapy_mpa.wire.ddp import TAGGED, ddp_header_length, parse_ddp
+from scapy_mpa.wire.ddp import TAGGED, ddp_header_length, ddp_header_of
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH, parse_control
@@ -49,75 +48,73 @@ class ErrorType(NamedTuple):
     """No codes are defined: the field may hold any value."""
 
 
-LAYERS: Final[Mapping[int, str]] = MappingProxyType({0: "RDMA", 1: "DDP", 2: "LLP"})
+LAYERS: Final[Mapping[int, str]] = {0: "RDMA", 1: "DDP", 2: "LLP"}
 """Layer to name (RFC 5040 figure 9)."""
 
-ERROR_TYPES: Final[Mapping[tuple[int, int], ErrorType]] = MappingProxyType(
-    {
-        # RFC 5040 figure 9.  RFC 7306 8.2 uses these and adds none.
-        (0, 0): ErrorType("Local Catastrophic Error", {}, any_code=True),
-        (0, 1): ErrorType(
-            "Remote Protection Error",
-            {
-                0x00: "Invalid STag",
-                0x01: "Base or bounds violation",
-                0x02: "Access rights violation",
-                0x03: "STag not associated with RDMAP Stream",
-                0x04: "TO wrap",
-                0x09: "STag cannot be Invalidated",
-                0xFF: "Unspecified Error",
-            },
-        ),
-        (0, 2): ErrorType(
-            "Remote Operation Error",
-            {
-                0x05: "Invalid RDMAP version",
-                0x06: "Unexpected OpCode",
-                0x07: "Catastrophic error, localized to RDMAP Stream",
-                0x08: "Catastrophic error, global",
-                0x09: "STag cannot be Invalidated",
-                0xFF: "Unspecified Error",
-            },
-        ),
-        # RFC 5041 7.2.
-        (1, 0): ErrorType("Local Catastrophic", {0x00: "Local Catastrophic"}),
-        (1, 1): ErrorType(
-            "Tagged Buffer Error",
-            {
-                0x00: "Invalid STag",
-                0x01: "Base or bounds violation",
-                0x02: "STag not associated with DDP Stream",
-                0x03: "TO wrap",
-                0x04: "Invalid DDP version",
-            },
-        ),
-        (1, 2): ErrorType(
-            "Untagged Buffer Error",
-            {
-                0x01: "Invalid QN",
-                0x02: "Invalid MSN - no buffer available",
-                0x03: "Invalid MSN - MSN range is not valid",
-                0x04: "Invalid MO",
-                0x05: "DDP Message too long for available buffer",
-                0x06: "Invalid DDP version",
-            },
-        ),
-        (1, 3): ErrorType("Reserved for the use by the LLP", {}),
-        # RFC 6581 8 for the error type, RFC 5044 8 for codes 1 to 4, RFC 6581 8 for 5 to 7.
-        (2, 0): ErrorType(
-            "MPA",
-            {
-                0x01: "TCP connection closed, terminated, or lost",
-                0x02: "Received MPA CRC does not match the calculated value for the FPDU",
-                0x03: "Received MPA Marker and ULPDU Length fields do not agree on the FPDU start",
-                0x04: "Invalid MPA Request Frame or MPA Response Frame received",
-                0x05: "Local catastrophic",
-                0x06: "Insufficient IRD resources",
-                0x07: "No matching RTR option",
-            },
-        ),
-    }
-)
+ERROR_TYPES: Final[Mapping[tuple[int, int], ErrorType]] = {
+    # RFC 5040 figure 9.  RFC 7306 8.2 uses these and adds none.
+    (0, 0): ErrorType("Local Catastrophic Error", {}, any_code=True),
+    (0, 1): ErrorType(
+        "Remote Protection Error",
+        {
+            0x00: "Invalid STag",
+            0x01: "Base or bounds violation",
+            0x02: "Access rights violation",
+            0x03: "STag not associated with RDMAP Stream",
+            0x04: "TO wrap",
+            0x09: "STag cannot be Invalidated",
+            0xFF: "Unspecified Error",
+        },
+    ),
+    (0, 2): ErrorType(
+        "Remote Operation Error",
+        {
+            0x05: "Invalid RDMAP version",
+            0x06: "Unexpected OpCode",
+            0x07: "Catastrophic error, localized to RDMAP Stream",
+            0x08: "Catastrophic error, global",
+            0x09: "STag cannot be Invalidated",
+            0xFF: "Unspecified Error",
+        },
+    ),
+    # RFC 5041 7.2.
+    (1, 0): ErrorType("Local Catastrophic", {0x00: "Local Catastrophic"}),
+    (1, 1): ErrorType(
+        "Tagged Buffer Error",
+        {
+            0x00: "Invalid STag",
+            0x01: "Base or bounds violation",
+            0x02: "STag not associated with DDP Stream",
+            0x03: "TO wrap",
+            0x04: "Invalid DDP version",
+        },
+    ),
+    (1, 2): ErrorType(
+        "Untagged Buffer Error",
+        {
+            0x01: "Invalid QN",
+            0x02: "Invalid MSN - no buffer available",
+            0x03: "Invalid MSN - MSN range is not valid",
+            0x04: "Invalid MO",
+            0x05: "DDP Message too long for available buffer",
+            0x06: "Invalid DDP version",
+        },
+    ),
+    (1, 3): ErrorType("Reserved for the use by the LLP", {}),
+    # RFC 6581 8 for the error type, RFC 5044 8 for codes 1 to 4, RFC 6581 8 for 5 to 7.
+    (2, 0): ErrorType(
+        "MPA",
+        {
+            0x01: "TCP connection closed, terminated, or lost",
+            0x02: "Received MPA CRC does not match the calculated value for the FPDU",
+            0x03: "Received MPA Marker and ULPDU Length fields do not agree on the FPDU start",
+            0x04: "Invalid MPA Request Frame or MPA Response Frame received",
+            0x05: "Local catastrophic",
+            0x06: "Insufficient IRD resources",
+            0x07: "No matching RTR option",
+        },
+    ),
+}
 """(Layer, EType) to its name and its codes, with the names of their documents."""
 
 
@@ -194,10 +191,9 @@ class Terminate(NamedTuple):
     @property
     def complaint(self) -> str:
         """The message of the copied DDP header, in words; empty without a whole header."""
-        octets = self.ddp_header or b""
-        if len(octets) < ddp_header_length(octets) or not octets:
+        header = ddp_header_of(self.ddp_header or b"")
+        if header is None:
             return ""
-        header = parse_ddp(octets)
         name = message_name(parse_control(header.rsvdulp).opcode)
         if header.tagged:
             return f"{name} stag 0x{header.stag:08x} to 0x{header.to:x}"

@@ -50,7 +50,7 @@ def check(remembering: Decoder, frame: Frame) -> Segment | None:
             return None
         expected = segment_of(frame)
     except NotFollowedError as error:
-        reasons[error.reason] = 1
+        reasons[str(error)] = 1
     remembering.not_followed.clear()
     assert (remembering.segment(frame), remembering.not_followed) == (expected, reasons)
     return expected

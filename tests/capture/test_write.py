@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.headers import checksum
-from scapy_mpa.capture.write import write_frames
-from scapy_mpa.capture.write_pcap import PcapWriter
+from scapy_mpa.capture.write import PcapWriter, write_frames
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.capture.build import SOURCE4, SOURCE6, TARGET4, TARGET6

@@ -22,6 +22,7 @@ from scapy.utils import PcapNgReader, PcapReader, rdpcap
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import FPDU, DDPUntagged, RDMAPSend
 from scapy_mpa.session import MPASession, Provenance, lower, packets, rdmpa, upper
+from scapy_mpa.session.form import Form
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
@@ -161,13 +162,12 @@ def test_files(order: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
 def test_layers_without_a_form(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """All frames are dissected if layers have no form."""
 
-    def no_form() -> None:
-        raise ValueError
+    def form(sample: Packet, *arguments: Any, **options: Any) -> Form:
+        if sample.payload:
+            raise ValueError
+        return Form(sample, *arguments, **options)
 
-    original = module.Form
-    monkeypatch.setattr(
-        module, "Form", lambda each, without=(): no_form() if each.payload else original(each)
-    )
+    monkeypatch.setattr(module, "Form", form)
     found = sniffed(RPING)
     assert_equal_packets(found, from_pcap(RPING))
 

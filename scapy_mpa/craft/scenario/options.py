@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from scapy_mpa.capture.write_pcap import LATEST_SECOND
+from scapy_mpa.capture.write import LATEST_SECOND
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER
 from scapy_mpa.craft.ift_conversation import IFTConversation

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import HalfSummary
-from scapy_mpa.wire.sctp_session import HalfState
+from scapy_mpa.wire.sctp_rules import HalfState
 
 _HALF_LAP: Final = 1 << 15
 _MASK: Final = 0xFFFF

@@ -23,13 +23,14 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SESSION_CONTROL_LENGTH, SessionControl
-from scapy_mpa.wire.sctp_rules import control_violations, data_violations
-from scapy_mpa.wire.sctp_session import (
+from scapy_mpa.wire.sctp_rules import (
     NEXT,
     SEGMENT,
     HalfState,
     Role,
     answer_violation,
+    control_violations,
+    data_violations,
     order_violation,
     rejected_violation,
     role_of,
