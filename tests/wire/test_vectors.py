@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The published FPDUs, octet by octet, built and dissected (RFC 5044 4.3 and 4.4).
+"""The published FPDUs, octet by octet (RFC 5044 4.3 and 4.4).
 
 RFC 5044 and draft-ietf-rddp-mpa-01 annotate the same two FPDUs; the draft's have DDP and RDMAP
-version 0.  Each is a Send of 24 octets of zeros in one segment.
+version 0.  Each is a Send of 24 octets of zeros in one segment.  The tests' own maker of streams
+gives the same octets.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import pytest
 
@@ -15,81 +14,47 @@ from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout, strip_markers
 from scapy_mpa.wire.rdmap import build_control
-from scapy_mpa.wire.rdmap_names import Opcode
+from tests.truth.mpastream import TrueFPDU, build_stream
 
 PAYLOAD = bytes(24)
 
 
-class Vector(NamedTuple):
-    """A published FPDU."""
-
-    revision: int
-    """The revision of MPA, and version of DDP and RDMAP."""
-    start: int
-    """Offset of the first octet, as the annotation counts it."""
-    octets: bytes
-    msn: int
-    seq_offset: int
-    """Offset of the ULPDU_Length field."""
-    fpduptr: int
-
-
-def figure_5(revision: int, control: str, crc: str) -> Vector:
-    """The first FPDU of a stream, with a Marker before it."""
-    octets = (
-        "00 00  00 00"  # Marker
-        "00 2a"  # ULPDU Length
-        f"{control}  00 00 00 00"  # DDP Control Field, Reserved
-        "00 00 00 00  00 00 00 01  00 00 00 00"  # Queue, MSN, MO
-        "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
-    )
-    return Vector(revision, 0x0000, bytes.fromhex(octets + crc), 1, 0x0004, 0)
-
-
-def figure_6(revision: int, control: str, crc: str) -> Vector:
-    """The second one, with a Marker between the DDP header and the data."""
-    octets = (
-        "00 2a"
-        f"{control}  00 00 00 00"
-        "00 00 00 00  00 00 00 02  00 00 00 00"
-        "00 00  00 14"  # Marker
-        "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
-    )
-    return Vector(revision, 0x01EC, bytes.fromhex(octets + crc), 2, 0x01EC, 0x14)
-
-
-VECTORS = {
-    # DDP Control Field; CRC32c.
-    "RFC 5044 figure 5": figure_5(1, "41  43", "52 23 99 83"),
-    "RFC 5044 figure 6": figure_6(1, "41  43", "84 92 58 98"),
-    "draft-ietf-rddp-mpa-01 figure 5": figure_5(0, "40  03", "4c 86 b3 84"),
-    "draft-ietf-rddp-mpa-01 figure 6": figure_6(0, "40  03", "a1 9c d1 03"),
-}
-
-
-@pytest.mark.parametrize("vector", VECTORS.values(), ids=VECTORS)
-def test_build(vector: Vector) -> None:
+@pytest.mark.parametrize(
+    ("version", "control", "first", "second"),
+    [
+        # DDP Control Field; CRC32c of figures 5 and 6.
+        (1, "41 43", "52 23 99 83", "84 92 58 98"),  # RFC 5044
+        (0, "40 03", "4c 86 b3 84", "a1 9c d1 03"),  # draft-ietf-rddp-mpa-01
+    ],
+)
+def test_figures_5_and_6(version: int, control: str, first: str, second: str) -> None:
     """Header, payload and place give the published octets, with the Marker as annotated.
 
     The CRC is good.  With any bit changed, also in the Marker, it is bad.
     """
-    revision = vector.revision
-    control = build_control(Opcode.SEND, revision)
-    header = DDPHeader(False, True, 0, revision, control, qn=0, msn=vector.msn, mo=0)
-    ulpdu = build_ddp(header) + PAYLOAD
-    assert build_fpdu(ulpdu, vector.start % 512) == vector.octets
-    layout = fpdu_layout(42, vector.start % 512)
-    assert layout.length == len(vector.octets)
-    assert vector.start + layout.header == vector.seq_offset
-    assert layout.pad == 0
-    (marker,) = layout.markers
-    assert (vector.start + marker) % 512 == 0
-    assert layout.fpduptrs == layout.unpack.unpack_from(vector.octets) == (vector.fpduptr,)
-    assert crc_is_good(vector.octets)
-    for bit in range(8 * len(vector.octets)):
-        other = bytearray(vector.octets)
-        other[bit // 8] ^= 1 << bit % 8
-        assert not crc_is_good(other)
+    rdmap = build_control(3, version)
+    ulpdus = [
+        build_ddp(DDPHeader(False, True, 0, version, rdmap, qn=0, msn=msn, mo=0)) + PAYLOAD
+        for msn in (1, 2)
+    ]
+    header = f"{control} 00000000 00000000 0000000"
+    # Marker and ULPDU_Length, DDP header, data, CRC; in figure 6 the Marker is before the data.
+    figure_5 = bytes.fromhex(f"0000 0000 002a {header}1 00000000 {PAYLOAD.hex()} {first}")
+    figure_6 = bytes.fromhex(f"002a {header}2 00000000 0000 0014 {PAYLOAD.hex()} {second}")
+    assert build_fpdu(ulpdus[0], 0) == figure_5
+    assert build_fpdu(ulpdus[1], 0x1EC) == figure_6
+    # Figure 6 begins at 0x1EC, so an FPDU of 492 octets is before it.
+    octets, truth = build_stream([ulpdus[0]], markers=True)
+    assert (octets, truth) == (figure_5, [TrueFPDU(0, 4, 0x34, 42, ulpdus[0], 1, True)])
+    octets, truth = build_stream([bytes(482), ulpdus[1]], markers=True)
+    assert octets[0x1EC:] == figure_6
+    assert truth[1] == TrueFPDU(0x1EC, 0x1EC, 0x220, 42, ulpdus[1], 1, True)
+    for figure in (figure_5, figure_6):
+        assert crc_is_good(figure)
+        for bit in range(8 * len(figure)):
+            other = bytearray(figure)
+            other[bit // 8] ^= 1 << bit % 8
+            assert not crc_is_good(other)
 
 
 def test_figure_4() -> None:
