@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scapy.packet import Padding, Raw
 
 from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker, RDMAPSend
+from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from tests.layers.strategies import ulpdus
 from tests.truth import messages, mpastream
 from tests.wire.placed import placed
@@ -111,3 +112,42 @@ def test_show() -> None:
         "   |  fpduptr   = 0",
     ]
     assert fpdu.summary().startswith("MPA FPDU 42 octets, 1 Marker, CRC good / DDP Untagged ")
+
+
+@given(ulpdus(), st.none() | PHASES, st.integers(0, 0xFFFF))
+def test_fpdu_and_codec(ulpdu: bytes, phase: int | None, reserved: int) -> None:
+    """Both build the same octets, and know the same Markers and pad, as another maker of streams
+    has them, whatever the reserved half of Markers holds.  Computed anew, they are the same."""
+    plain = build_fpdu(ulpdu, phase)
+    assert bytes(FPDU(phase=phase) / Raw(ulpdu)) == plain
+    layout = fpdu_layout(len(ulpdu), phase)
+    octets, _ = placed(ulpdu, phase, marker_reserved=reserved)
+    read = FPDU(octets, phase=phase)
+    assert len(read.pad) == layout.pad
+    assert tuple(marker.fpduptr for marker in read.markers or ()) == layout.fpduptrs
+    assert all(marker.reserved == reserved for marker in read.markers or ())
+    assert bytes(read.payload) == ulpdu
+    assert bytes(read) == octets
+    assert read.crc_verdict() == "good"
+    assert FPDU(octets + b"next", phase=phase)[Padding].load == b"next"
+    read.ulpdu_length, read.pad = 0, b"?"
+    read.recompute()
+    assert bytes(read) == plain
+
+
+@given(ulpdus(), st.binary(max_size=9))
+def test_softuiwarp(ulpdu: bytes, behind: bytes) -> None:
+    """Pads of (ULPDU_Length + 2) mod 4 octets, and CRC fields of zeros.
+
+    Every field is what it says, what lies behind is padding, and all is rebuilt as it came.
+    """
+    pad = bytes((len(ulpdu) + 2) % 4)
+    octets = len(ulpdu).to_bytes(2, "big") + ulpdu + pad + bytes(4)
+    packet = FPDU(octets + behind, dialect="softuiwarp")
+    assert (packet.ulpdu_length, packet.pad, packet.crc) == (len(ulpdu), pad, 0)
+    assert bytes(packet.payload) == ulpdu + behind
+    assert (packet[Padding].load if behind else b"") == behind
+    assert packet.crc_verdict() == "off"
+    assert bytes(packet) == octets + behind
+    packet.recompute()
+    assert bytes(packet) == octets + behind
