@@ -171,21 +171,6 @@ def dns(rng: random.Random) -> bytes:
     return filled(message)
 
 
-def rtp(rng: random.Random) -> bytes:
-    """RTP over TCP: packets after lengths, with counting numbers (RFC 4571 2, RFC 3550 5.1)."""
-    size = rng.choice((20, 160, 320, 1_400))
-    source = rng.getrandbits(32)
-
-    def packet(number: int) -> bytes:
-        head = struct.pack(
-            ">BBHII", 0x80, rng.choice((0, 96)), number & 65_535, number * size, source
-        )
-        body = head + words(rng, size)
-        return struct.pack(">H", len(body)) + body
-
-    return filled(packet)
-
-
 TABLES: dict[str, Callable[[random.Random], bytes]] = {
     "OpenFlow table features": openflow_features,
     "tags": tags,
@@ -193,6 +178,5 @@ TABLES: dict[str, Callable[[random.Random], bytes]] = {
     "tags that lead on": tags_that_lead,
     "counted rows": counted_rows,
     "DNS": dns,
-    "RTP": rtp,
 }
 """The octets of a server, by name."""
