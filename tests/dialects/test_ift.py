@@ -75,15 +75,14 @@ def captured(flags: int, answer: int, script: str) -> Capture:
             octets, at = octets[PIECE:], at + PIECE
         elif "*" in what:
             octets = b"\x5a" * 9
-        length = len(octets)
-        octets = octets[: PIECE if "c" in what else 4 if "k" in what else None]
+        cut = len(octets[: PIECE if "c" in what else 4 if "k" in what else None])
         more = FIN * ("$" in what) | RST * ("^" in what)
         if "!" in what:
             for _ in range(80):
                 capture.segment(side=1, at=64, ack=end)
         elif what or number:
-            capture.segment(octets, at, flags=ACK | more, ack=64, length=length)
-        end = max(end, at + length)
+            capture.segment(octets, at, flags=ACK | more, ack=64, lacks=len(octets) - cut)
+        end = max(end, at + len(octets))
     capture.finish()
     return capture
 
@@ -217,6 +216,7 @@ def test_limits_hold() -> None:
     capture = Capture(BOTH | SP, BOTH, limits=Limits(octets_per_half=50_000))
     for at, each in zip(places(octets)[1:], octets[1:], strict=False):
         capture.segment(each, 64 + at)
+    capture.finish()
     assert not capture.of("ift_frame")
     assert {each["reason"] for each in capture.of("gap")} == {"limit"}
 

@@ -120,7 +120,7 @@ def test_4_2_indication_with_missing_octets(side: int, octets: int, length: int,
     """The missing octets may be right, so no error is reported."""
     capture = Capture()
     capture.segment((B1, A0)[side], side=1 - side)
-    capture.segment((A0, B1)[side][:octets], side=side, length=length)
+    capture.segment((A0, B1)[side][:length], side=side, lacks=length - octets)
     if rest:
         capture.segment(TO_A, length + rest, side=side)
     capture.finish()
