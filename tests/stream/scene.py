@@ -24,9 +24,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from scapy_mpa.stream.events import ErrorFound, Event
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.feed import as_segment, feed
+from tests.stream.cut import cut_to
 from tests.stream.startup import found, reply, request, seen, stream
 from tests.stream.talk import Talk
 from tests.truth import messages
@@ -124,12 +124,9 @@ class Scene(Talk):
         self.segments = [self.segments[at] for at in order]
         self._cuts = {at: self._cuts[each] for at, each in enumerate(order) if each in self._cuts}
 
-    def fed(self, dialect: Dialect | None = None, *, straight: bool = True) -> list[Event]:
-        """The events of the captured octets."""
-        segments = [as_segment(number, each) for number, each in enumerate(self.segments, 1)]
-        for at, snap in self._cuts.items():
-            segments[at] = segments[at]._replace(payload=segments[at].payload[:snap])
-        return feed(segments, dialect, straight=straight)
+    def captured(self) -> list[Segment]:
+        """The segments as captured, some of them cut."""
+        return cut_to(super().captured(), self._cuts)
 
     def _octets(self, letter: str) -> tuple[bytes, list[TrueFPDU]]:
         """The octets of a letter, and the FPDUs that they complete."""

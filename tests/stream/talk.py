@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+from scapy_mpa.stream import segment
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
@@ -90,14 +91,17 @@ class Talk:
         self.close()
         return self.fed()
 
+    def captured(self) -> list[segment.Segment]:
+        """The segments as captured, one a millisecond."""
+        return [as_segment(number, each) for number, each in enumerate(self.segments, 1)]
+
     def fed(self, dialect: Dialect | None = None, *, straight: bool = True) -> list[Event]:
         """The events of this connection alone.
 
         :param dialect: the forced dialect.
         :param straight: whether the straight path may read segments.
         """
-        segments = (as_segment(number, each) for number, each in enumerate(self.segments, 1))
-        return feed(segments, dialect, straight=straight)
+        return feed(self.captured(), dialect, straight=straight)
 
 
 def say_startup(
@@ -150,10 +154,10 @@ def received(
     """
     events: list[Event] = []
     for frame, each in enumerate(segments, first):
-        segment = as_segment(frame, each)
+        taken = as_segment(frame, each)
         if connection is not None:
-            segment = segment._replace(flow=flow_of(connection, each.direction))
-        events += flows.receive(segment._replace(time_ns=segment.time_ns + later))
+            taken = taken._replace(flow=flow_of(connection, each.direction))
+        events += flows.receive(taken._replace(time_ns=taken.time_ns + later))
     return events
 
 

@@ -19,7 +19,7 @@ from tests.captures import REAL, capture_name
 from tests.cli.command import records
 from tests.craft.reading import plain, printed
 from tests.stream.scene import Scene
-from tests.stream.startup import ended, reply, request
+from tests.stream.startup import both_ways, reply, request
 from tests.truth import messages
 from tests.truth.mpastream import Damage, build_stream, enhanced_data
 
@@ -177,11 +177,9 @@ what they agreed on, and the clause of the broken rule."""
 @pytest.mark.parametrize(("words", "rtr", "kept", "clause"), SITUATIONS)
 def test_situations(words: str, rtr: str | None, kept: bool | None, clause: str) -> None:
     """Both reading paths report the RTR indication, and the broken rule once."""
-    for straight in (True, False):
-        found = ended(Scene(words, PEERS).fed(straight=straight)).negotiated
-        assert found is not None
-        assert (found.rtr, found.kept) == (rtr, kept)
-        assert [text[-len(clause) :] for text in found.broken] == [clause] * (kept is False)
+    found = both_ways(Scene(words, PEERS).captured()).negotiated
+    assert (found.rtr, found.kept) == (rtr, kept)
+    assert [text[-len(clause) :] for text in found.broken] == [clause] * (kept is False)
 
 
 @given(

@@ -15,12 +15,9 @@ import re
 
 import pytest
 
-from scapy_mpa.capture import open_capture
-from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.segment import Segment
-from tests.captures import PCAPS
-from tests.stream.feed import as_segment, decoded, feed
-from tests.stream.startup import ended, reply, request
+from tests.stream.feed import as_segment
+from tests.stream.startup import both_ways, reply, request
 from tests.stream.talk import Talk, started
 from tests.truth import impair, messages
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN
@@ -65,13 +62,6 @@ def segments_of(words: str) -> list[Segment]:
     return segments
 
 
-def end_of(segments: list[Segment]) -> ConnectionEnded:
-    """The end of the one connection, the same on both reading paths."""
-    found, other = (ended(feed(segments, straight=straight)) for straight in (True, False))
-    assert found == other
-    return found
-
-
 BEGUN = "5>S 6<S 8>. 20>Q 21<. 70<A 71>. "
 """A handshake that takes 3 milliseconds, and a startup that takes 50, in seven frames."""
 NO_STALL = (0, 0, None, "")
@@ -105,7 +95,7 @@ def test_stalls(name: str) -> None:
     """Stalls are counted.  The longest has its time, its last frame, and whose octets waited."""
     words, (count, longest, frame, senders) = STALLS[name]
     segments = segments_of(BEGUN + words)
-    found = end_of(segments)
+    found = both_ways(segments)
     assert found.timing == (1, 5 * MS, 3 * MS, 50 * MS, count, longest * MS, frame, sides(senders))
     assert found.time_ns == segments[-1].time_ns
 
@@ -128,16 +118,14 @@ def test_beginnings(name: str) -> None:
     expected = tuple(None if each is None else each * MS for each in took)
     for begin_ns in (0, -(10**18)):
         segments = [each._replace(time_ns=each.time_ns + begin_ns) for each in segments_of(words)]
-        timing = end_of(segments).timing
-        assert timing is not None
+        timing = both_ways(segments).timing
         assert (timing.handshake_ns, timing.startup_ns) == expected
 
 
 def test_acknowledgements_not_captured() -> None:
     """With one direction alone it is unknown which octets are outstanding."""
     segments = [each for each in segments_of("20>Q 30<A 40>f 500>f 900>f") if each.frame != 2]
-    timing = end_of(segments).timing
-    assert timing is not None and timing.stalls == 0
+    assert both_ways(segments).timing.stalls == 0
 
 
 WITHIN = {
@@ -158,8 +146,7 @@ WITHIN = {
 def test_within_messages(name: str) -> None:
     """A message is open if the last FPDU has no Last flag, and nothing is missing after it."""
     words, text = WITHIN[name]
-    end = end_of(segments_of(BEGUN + words)).end
-    assert end is not None
+    end = both_ways(segments_of(BEGUN + words)).end
     how = "closed by the Initiator" if "F" in words else "capture ended"
     assert end.text == how + text
     assert list(end.within_message) == re.findall("initiator|responder", text.lower())
@@ -171,30 +158,5 @@ def test_a_whole_message_after_two_holes() -> None:
     half, talk = truth[0].end // 2, started()
     for begin, end in ((0, 2), (3, 6), (8, 10), (2, 3), (6, 8)):
         talk.copy(0, talk.next[0] + begin * half, octets[begin * half : end * half])
-    end = end_of([as_segment(number, each) for number, each in enumerate(talk.segments, 1)]).end
-    assert end is not None and end.within_message == ()
-
-
-CAPTURES = {
-    # By tshark: from the SYN to the next segment, from Request to Reply, the frames around the
-    # longest time without progress of either side, and the sides that stopped within a message.
-    "close_midmsg_clientkill.pcap.gz": (351, 147_613, NO_STALL, ["initiator"]),
-    "netem_loss15_heavy_crcoff_at_server_B.pcap.gz": (
-        15_872,
-        185_793,
-        (1, 218_739, 456, "><"),
-        ["initiator", "responder"],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CAPTURES)
-def test_captures(name: str) -> None:
-    """Captures of real stacks, in microseconds."""
-    handshake, startup, (count, longest, frame, senders), within = CAPTURES[name]
-    with open_capture(PCAPS / name) as capture:
-        found = end_of(list(decoded(capture)))
-    assert found.timing is not None and found.end is not None
-    stalls = count, longest * 1000, frame, sides(senders)
-    assert found.timing[2:] == (handshake * 1000, startup * 1000, *stalls)
-    assert list(found.end.within_message) == within
+    end = both_ways(talk.captured()).end
+    assert end.within_message == ()
