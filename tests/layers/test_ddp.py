@@ -24,13 +24,12 @@ from scapy_mpa.layers import (
     RDMAPSendWithInvalidate,
     RDMAPSendWithSE,
     RDMAPSendWithSEAndInvalidate,
-    RDMAPTerminate,
     RDMAPWrite,
 )
 from scapy_mpa.wire import rdmap
 from scapy_mpa.wire.ddp import parse_ddp
 from tests.truth import mpastream
-from tests.wire.test_rdmap import FIGURES
+from tests.wire.test_rdmap import FIGURES, SIZES
 
 LAYERS = {
     getattr(layers, name)().name: getattr(layers, name)
@@ -73,22 +72,12 @@ def test_opcode_without_a_message(segment: type[Packet], opcode: int) -> None:
     assert segment(octets[:-3]).layers() == [segment]
 
 
-@pytest.mark.parametrize(
-    ("message", "length"),
-    [
-        (RDMAPReadRequest, 28),
-        (RDMAPTerminate, 4),
-        (RDMAPImmediateData, 8),
-        (RDMAPImmediateDataWithSE, 8),
-        (RDMAPAtomicRequest, 52),
-        (RDMAPAtomicResponse, 12),
-    ],
-    ids=lambda value: getattr(value, "__name__", value),
-)
-def test_too_short_for_the_message(message: type[Packet], length: int) -> None:
+@pytest.mark.parametrize("opcode", [*SIZES, 7])
+def test_too_short_for_the_message(opcode: int) -> None:
     """As a payload it is Raw."""
-    below = DDPUntagged(opcode=MESSAGES[message][0])
-    assert DDPUntagged(bytes(below / bytes(length))).layers()[1] is message
+    length = {7: 4, **SIZES}[opcode]
+    below = DDPUntagged(opcode=opcode)
+    assert MESSAGES[DDPUntagged(bytes(below / bytes(length))).layers()[1]][0] == opcode
     assert DDPUntagged(bytes(below / bytes(length - 1))).layers() == [DDPUntagged, Raw]
 
 
