@@ -14,6 +14,11 @@ A test may give other octets, and other letters.  With ``-`` a word is not captu
 is captured two segments later, and with ``/9`` only up to octet 9.  Each segment acknowledges all
 octets that were sent before it.  With ``!`` it repeats the acknowledgement of its sender's last
 segment.  ``...`` comes first if the SYNs are not captured.
+
+With ``=`` the octets of a word come again, and ``N`` is the SYN again.  With ``@100`` they come 100
+octets after their place, and the next word of the side does not continue there.  ``~30`` is a pause
+of 30 seconds.  ``new@100`` is another startup on the same ports, with initial numbers that are
+greater by 100, ``new@100/3`` the same without its first three segments.
 """
 
 from __future__ import annotations
@@ -24,13 +29,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from scapy_mpa.stream.events import ErrorFound, Event
-from scapy_mpa.stream.segment import Segment
+from scapy_mpa.stream.segment import SECOND, Segment
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.cut import cut_to
 from tests.stream.startup import found, reply, request, seen, stream
 from tests.stream.talk import Talk
 from tests.truth import messages
-from tests.truth.impair import ACK, FIN, PSH, RST
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN
 from tests.truth.mpastream import RTR_KEY, Damage, TrueFPDU, build_stream, startup_frame
 
 Octets = bytes | tuple[bytes, list[TrueFPDU]]
@@ -47,6 +52,7 @@ OCTETS: Mapping[str, Octets] = {
     "w": b"let us talk\r\n",
     "Y": b"go away",
 }
+FLAGS = {"F": FIN | ACK, "X": RST | ACK, "Y": RST | ACK}
 KEY = re.compile(rb"MPA ID R(eq|ep|tr|tR) Frame")
 HEADER = 20
 """Octets of a startup frame without Private Data."""
@@ -99,12 +105,23 @@ class Scene(Talk):
         self.words = words.removeprefix("...").split()
         acks = [self.next[1], self.next[0]]
         due = [float(at) for at in range(len(self.segments))]
+        pause, pauses = 0, [0] * len(self.segments)
         for word in self.words:
-            direction, is_captured = "><".index(word[0]), "-" not in word
-            sent, _, snap = word.partition("/")
+            if word[0] == "~":
+                pause += int(word[1:])
+                continue
+            if word.startswith("new"):
+                self._begin_again(*map(int, word[4:].split("/")))
+                due += range(len(due), len(self.segments))
+                pauses += [pause] * (len(due) - len(pauses))
+                continue
+            sent, _, away = word.partition("@")
+            direction, is_captured = "><".index(word[0]), "-" not in sent
+            sent, _, snap = sent.partition("/")
             sent, _, late = sent.partition("+")
+            what = sent.strip("><-!=")
             self.at.append((direction, self.next[direction] % 2**32))
-            pieces = [self._octets(letter) for letter in sent.strip("><-!FX")]
+            pieces = [self._octets(letter) for letter in what.strip("FXN")]
             if snap:
                 self._cuts[len(self.segments)] = int(snap)
             octets = b"".join(each for each, _ in pieces)
@@ -112,21 +129,40 @@ class Scene(Talk):
                 continue
             if is_captured:
                 self._note(direction, pieces, int(snap) if snap else None)
-            flags = {"F": FIN | ACK, "X": RST | ACK, "Y": RST | ACK}.get(sent[-1], PSH | ACK)
-            self.say(direction, octets, flags=flags, size=size, captured=is_captured)
+            flags = FLAGS.get(what[-1:], PSH | ACK)
+            if what == "N":
+                self.copy(direction, self.isn[direction], b"", SYN | ACK * direction)
+            elif away or "=" in sent:
+                before = (len(octets) + bool(flags & FIN)) * ("=" in sent)
+                self.copy(direction, self.next[direction] - before + int(away or 0), octets, flags)
+            else:
+                self.say(direction, octets, flags=flags, size=size, captured=is_captured)
             if "!" in word:
                 self.segments[-1] = self.segments[-1]._replace(ack=acks[direction] % 2**32)
             else:
                 acks[direction] = self.next[1 - direction]
             delay = int(late) + 0.5 if late else 0
             due += [at + delay for at in range(len(due), len(self.segments))]
+            pauses += [pause] * (len(due) - len(pauses))
         order = sorted(range(len(due)), key=due.__getitem__)
         self.segments = [self.segments[at] for at in order]
         self._cuts = {at: self._cuts[each] for at, each in enumerate(order) if each in self._cuts}
+        self._pauses = {at: pauses[each] for at, each in enumerate(order) if pauses[each]}
+
+    def _begin_again(self, away: int, missed: int = 0) -> None:
+        """Begin another connection on the same ports."""
+        begin = len(self.segments)
+        super().__init__((self.isn[0] + away, self.isn[1] + away), before=self.segments)
+        for direction, letter in enumerate("QA"):
+            self.say(direction, self._octets(letter)[0])
+        del self.segments[begin : begin + missed]
 
     def captured(self) -> list[Segment]:
-        """The segments as captured, some of them cut."""
-        return cut_to(super().captured(), self._cuts)
+        """The segments as captured, some of them cut, and some after pauses."""
+        segments = cut_to(super().captured(), self._cuts)
+        for at, seconds in self._pauses.items():
+            segments[at] = segments[at]._replace(time_ns=segments[at].time_ns + seconds * SECOND)
+        return segments
 
     def _octets(self, letter: str) -> tuple[bytes, list[TrueFPDU]]:
         """The octets of a letter, and the FPDUs that they complete."""

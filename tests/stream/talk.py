@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scapy_mpa.stream import segment
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
@@ -12,7 +12,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from tests.stream.feed import as_segment, feed, fpdus
 from tests.truth import messages, mpastream
-from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
 
 REQUEST = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)
 REPLY = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1)
@@ -29,8 +29,14 @@ class Talk:
     sent, captured or not.
     """
 
-    def __init__(self, isn: tuple[int, int] = (1000, 0xFFFFF000), *, syn: bool = True) -> None:
-        self.segments: list[Segment] = []
+    def __init__(
+        self,
+        isn: tuple[int, int] = (1000, 0xFFFFF000),
+        *,
+        syn: bool = True,
+        before: Sequence[Segment] = (),
+    ) -> None:
+        self.segments: list[Segment] = [*before]
         self.isn = isn
         self.next = [isn[0], isn[1]]
         if syn:
@@ -49,12 +55,16 @@ class Talk:
         size: int | None = None,
         captured: bool = True,
     ) -> int:
-        """Send octets in segments of ``size``; return the first sequence number."""
+        """Send octets in segments of ``size``; return the first sequence number.
+
+        A FIN or RST is in the last of them.
+        """
         first = self.next[direction]
         step = size or max(1, len(octets))
         for at in range(0, max(1, len(octets)), step):
-            self.copy(direction, self.next[direction], octets[at : at + step], flags, captured)
-            self.next[direction] += len(octets[at : at + step]) + bool(flags & (SYN | FIN))
+            now = flags if at + step >= len(octets) else flags & ~(FIN | RST)
+            self.copy(direction, self.next[direction], octets[at : at + step], now, captured)
+            self.next[direction] += len(octets[at : at + step]) + bool(now & (SYN | FIN))
         return first % 2**32
 
     def copy(
