@@ -18,7 +18,8 @@ segment.  ``...`` comes first if the SYNs are not captured.
 With ``=`` the octets of a word come again, and ``N`` is the SYN again.  With ``@100`` they come 100
 octets after their place, and the next word of the side does not continue there.  ``~30`` is a pause
 of 30 seconds.  ``new@100`` is another startup on the same ports, with initial numbers that are
-greater by 100, ``new@100/3`` the same without its first three segments.
+greater by 100, ``new@100/3`` the same without its first three segments.  With ``80`` before it a
+word is captured after 80 milliseconds.
 """
 
 from __future__ import annotations
@@ -104,16 +105,16 @@ class Scene(Talk):
         self._cuts: dict[int, int] = {}
         self.words = words.removeprefix("...").split()
         acks = [self.next[1], self.next[0]]
-        due = [float(at) for at in range(len(self.segments))]
-        pause, pauses = 0, [0] * len(self.segments)
+        pause, due = 0, [(float(at), 0, "") for at in range(len(self.segments))]
         for word in self.words:
+            (time,) = re.findall(r"^\d*", word)
+            word = word.removeprefix(time)
             if word[0] == "~":
                 pause += int(word[1:])
                 continue
             if word.startswith("new"):
                 self._begin_again(*map(int, word[4:].split("/")))
-                due += range(len(due), len(self.segments))
-                pauses += [pause] * (len(due) - len(pauses))
+                due += [(at, pause, "") for at in range(len(due), len(self.segments))]
                 continue
             sent, _, away = word.partition("@")
             direction, is_captured = "><".index(word[0]), "-" not in sent
@@ -142,12 +143,11 @@ class Scene(Talk):
             else:
                 acks[direction] = self.next[1 - direction]
             delay = int(late) + 0.5 if late else 0
-            due += [at + delay for at in range(len(due), len(self.segments))]
-            pauses += [pause] * (len(due) - len(pauses))
-        order = sorted(range(len(due)), key=due.__getitem__)
+            due += [(at + delay, pause, time) for at in range(len(due), len(self.segments))]
+        order = sorted(range(len(due)), key=lambda at: due[at][0])
         self.segments = [self.segments[at] for at in order]
         self._cuts = {at: self._cuts[each] for at, each in enumerate(order) if each in self._cuts}
-        self._pauses = {at: pauses[each] for at, each in enumerate(order) if pauses[each]}
+        self._late = {at: due[each][1:] for at, each in enumerate(order) if any(due[each][1:])}
 
     def _begin_again(self, away: int, missed: int = 0) -> None:
         """Begin another connection on the same ports."""
@@ -158,10 +158,11 @@ class Scene(Talk):
         del self.segments[begin : begin + missed]
 
     def captured(self) -> list[Segment]:
-        """The segments as captured, some of them cut, and some after pauses."""
+        """The segments as captured, some of them cut, and some at another time."""
         segments = cut_to(super().captured(), self._cuts)
-        for at, seconds in self._pauses.items():
-            segments[at] = segments[at]._replace(time_ns=segments[at].time_ns + seconds * SECOND)
+        for at, (pause, time) in self._late.items():
+            time_ns = int(time) * 1_000_000 if time else segments[at].time_ns
+            segments[at] = segments[at]._replace(time_ns=time_ns + pause * SECOND)
         return segments
 
     def _octets(self, letter: str) -> tuple[bytes, list[TrueFPDU]]:

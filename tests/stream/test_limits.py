@@ -23,7 +23,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from tests.stream.cut import gaps
 from tests.stream.feed import as_segment, expected, feed_truth, fpdus, reported
-from tests.stream.talk import STREAM, ULPDUS, Talk, ends, received, started, whole
+from tests.stream.talk import STREAM, Talk, ends, received, started
 from tests.stream.work import traced
 from tests.truth import impair
 from tests.truth.cases import case
@@ -147,28 +147,6 @@ def test_idle_connections_make_room() -> None:
     events = opened(flows, [20], second=101)
     assert {each.ending for each in ends(events)} == {"idle"}
     assert [each.connection.number for each in ends(events)] == list(range(15))
-
-
-@pytest.mark.parametrize("by_turns", [False, True])
-def test_a_limit_of_one_connection(by_turns: bool) -> None:
-    """Connections that follow each other do not reach the limit.
-
-    If they send by turns, each segment ends the other connection.  Nothing fails or is false.
-    """
-    segments = whole().segments
-    sent = [(each, number) for number in range(5) for each in segments]
-    if by_turns:
-        sent = [(each, number) for each in segments for number in range(2)]
-    flows = Flows(limits=Limits(connections=1))
-    events: list[Event] = []
-    for frame, (each, number) in enumerate(sent, 1):
-        events += received(flows, [each], frame, connection=number)
-    events += flows.finish()
-    assert not [each for each in events if isinstance(each, ErrorFound)]
-    assert {each.ulpdu for each in fpdus(events)} <= set(ULPDUS)
-    if not by_turns:
-        assert [each.ending for each in ends(events)] == ["closed"] * 5
-        assert not [each for each in events if isinstance(each, GapFound)]
 
 
 # -- memory ----------------------------------------------------------------------------------------

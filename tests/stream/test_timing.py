@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The beginning of a connection, its stalls, and the messages within which it ended.
 
-A word is a segment: the milliseconds at which it is captured, ``>`` or ``<`` for the sender, and
-
-* ``S`` a SYN, ``Q`` a Request, ``A`` a Reply, ``F`` a FIN, ``X`` a RST, ``.`` an acknowledgement
-* ``f`` an FPDU, ``g`` one without the Last flag, ``b`` one with a bad CRC
-* ``m`` an FPDU that is not captured, ``r`` its retransmission, which is captured
-* ``c`` the sender's last segment again, ``d`` its acknowledgement again
+The words are those of :mod:`tests.stream.scene`, each with the time of its capture in milliseconds.
+``f`` is an FPDU, ``g`` one without the Last flag, ``b`` one with a bad CRC.
 """
 
 from __future__ import annotations
@@ -16,72 +12,47 @@ import re
 import pytest
 
 from scapy_mpa.stream.segment import Segment
-from tests.stream.feed import as_segment
-from tests.stream.startup import both_ways, reply, request
-from tests.stream.talk import Talk, started
-from tests.truth import impair, messages
-from tests.truth.impair import ACK, FIN, PSH, RST, SYN
+from tests.stream.scene import Octets, Scene
+from tests.stream.startup import both_ways
+from tests.stream.talk import started
+from tests.truth import messages
 from tests.truth.mpastream import Damage, build_stream
 
 MS = 1_000_000
-FLAGS = {"S": SYN, "F": FIN | ACK, "X": RST | ACK, ".": ACK}
 WHOLE, OPEN = (messages.untagged_header(messages.SEND, 0, 1, 0, last) for last in (True, False))
-OCTETS = {
-    "Q": request(),
-    "A": reply(),
-    "f": build_stream([WHOLE])[0],
-    "g": build_stream([OPEN])[0],
-    "b": build_stream([OPEN], damage={0: Damage(crc_xor=1)})[0],
-    "m": build_stream([WHOLE])[0],
+LETTERS: dict[str, Octets] = {
+    "f": build_stream([WHOLE]),
+    "g": build_stream([OPEN]),
+    "b": build_stream([OPEN], damage={0: Damage(crc_xor=1)}),
 }
+"""FPDUs of 24 octets."""
 
 
 def segments_of(words: str) -> list[Segment]:
     """The segments of a connection in words."""
-    talk, segments = Talk(syn=False), []
-    if "S" in words:
-        talk.next = [*talk.isn]
-    last: dict[int, impair.Segment] = {}
-    missed = 0
-    for word in words.split():
-        time, direction, what = int(word[:-2]), "><".index(word[-2]), word[-1]
-        if what in "cd":
-            again = last[direction]
-            talk.segments.append(again if what == "c" else again._replace(payload=b"", flags=ACK))
-        elif what == "r":
-            talk.copy(direction, missed, OCTETS["m"])
-        else:
-            flags = FLAGS.get(what, PSH | ACK) | (ACK if direction else 0)
-            begin = talk.say(direction, OCTETS.get(what, b""), flags=flags, captured=what != "m")
-            if what == "m":
-                missed = begin
-                continue
-            last[direction] = talk.segments[-1]
-        segment = as_segment(len(talk.segments), talk.segments[-1])
-        segments.append(segment._replace(time_ns=time * MS))
-    return segments
+    return Scene(f"... {words}", LETTERS).captured()
 
 
-BEGUN = "5>S 6<S 8>. 20>Q 21<. 70<A 71>. "
+BEGUN = "5>N 6<N 8> 20>Q 21< 70<A 71> "
 """A handshake that takes 3 milliseconds, and a startup that takes 50, in seven frames."""
 NO_STALL = (0, 0, None, "")
 
 STALLS = {
-    "all in time": ("80>f 90<. 100<f 110>.", NO_STALL),
-    "nothing is outstanding": ("80>f 90<. 900<f 901>. 2000>f 2001<.", NO_STALL),
-    "just in time": ("80>f 279<.", NO_STALL),
-    "an acknowledgement is late": ("80>f 280<.", (1, 200, 9, ">")),
-    "a FIN is late": ("80>f 400>F 401<F 402>.", (1, 320, 9, ">")),
-    "the last acknowledgement is late": ("80>F 81<F 500>.", (1, 419, 10, "<")),
-    "copies are no progress": ("80>f 180>c 279>c 301<.", (1, 221, 11, ">")),
-    "repeated acknowledgements are no progress": ("80>f 90<d 180<d 290<.", (1, 210, 11, ">")),
-    "new octets are progress": ("80>f 179>f 278>f 377<.", NO_STALL),
-    "octets that fill a hole are progress": ("80>m 90>f 390>r 391<.", (1, 300, 9, ">")),
-    "the longest of three counts": ("80>f 300<. 301>f 701<. 702<f 1000>.", (3, 400, 11, ">")),
-    "octets of the Responder wait": ("80>f 81<f 300>.", (1, 219, 10, "<")),
-    "a stall lasts to the end": ("80>f 280>c 680>c", (1, 600, None, ">")),
+    "all in time": ("80>f 90< 100<f 110>", NO_STALL),
+    "nothing is outstanding": ("80>f 90< 900<f 901> 2000>f 2001<", NO_STALL),
+    "just in time": ("80>f 279<", NO_STALL),
+    "an acknowledgement is late": ("80>f 280<", (1, 200, 9, ">")),
+    "a FIN is late": ("80>f 400>F 401<F 402>", (1, 320, 9, ">")),
+    "the last acknowledgement is late": ("80>F 81<F 500>", (1, 419, 10, "<")),
+    "copies are no progress": ("80>f 180>f= 279>f= 301<", (1, 221, 11, ">")),
+    "repeated acknowledgements are no progress": ("80>f 90<! 180<! 290<", (1, 210, 11, ">")),
+    "new octets are progress": ("80>f 179>f 278>f 377<", NO_STALL),
+    "octets that fill a hole are progress": ("80>-f 90>f 390>f=@-24 391<", (1, 300, 9, ">")),
+    "the longest of three counts": ("80>f 300< 301>f 701< 702<f 1000>", (3, 400, 11, ">")),
+    "octets of the Responder wait": ("80>f 81<f 300>", (1, 219, 10, "<")),
+    "a stall lasts to the end": ("80>f 280>f= 680>f=", (1, 600, None, ">")),
     "a RST is no progress": ("80>f 480<X", (1, 400, None, ">")),
-    "a late copy is no part of a stall": ("80>f 90<. 500>c 501<.", NO_STALL),
+    "a late copy is no part of a stall": ("80>f 90< 500>f= 501<", NO_STALL),
 }
 
 
@@ -101,13 +72,13 @@ def test_stalls(name: str) -> None:
 
 
 BEGINNINGS = {
-    "the Request ends the handshake": ("5>S 6<S 20>Q 30<A", (15, 10)),
-    "the SYN is lost once": ("5>S 1005>c 1006<S 1008>. 1010>Q 1020<A", (1003, 10)),
-    "the SYN,ACK is not captured": ("5>S 8>. 20>Q 30<A", (3, 10)),
-    "the SYN is not captured": ("20>Q 30<A 31>. 40>f 41<.", (None, 10)),
-    "the Request is not captured": ("30<A 31>. 40>f 41<.", (None, None)),
-    "nobody answers": ("5>S 6<S 8>. 20>Q 21<.", (3, None)),
-    "the Request comes twice": ("5>S 6<S 8>. 20>Q 300>c 310<A", (3, 290)),
+    "the Request ends the handshake": ("5>N 6<N 20>Q 30<A", (15, 10)),
+    "the SYN is lost once": ("5>N 1005>N 1006<N 1008> 1010>Q 1020<A", (1003, 10)),
+    "the SYN,ACK is not captured": ("5>N 8> 20>Q 30<A", (3, 10)),
+    "the SYN is not captured": ("20>Q 30<A 31> 40>f 41<", (None, 10)),
+    "the Request is not captured": ("30<A 31> 40>f 41<", (None, None)),
+    "nobody answers": ("5>N 6<N 8> 20>Q 21<", (3, None)),
+    "the Request comes twice": ("5>N 6<N 8> 20>Q 300>Q= 310<A", (3, 290)),
 }
 
 
@@ -135,10 +106,10 @@ WITHIN = {
         "80>g 81<g",
         ", within a message of the Initiator and of the Responder",
     ),
-    "of the side that closes": ("80>g 81>F 82<F 83>.", ", within a message of the Initiator"),
-    "open after a filled hole": ("80>m 81>g 90>r", ", within a message of the Initiator"),
-    "a message that may have ended in a hole": ("80>g 81>m 82<.", ""),
-    "a damaged FPDU shows nothing": ("80>b 81<.", ""),
+    "of the side that closes": ("80>g 81>F 82<F 83>", ", within a message of the Initiator"),
+    "open after a filled hole": ("80>-f 81>g 90>f=@-24", ", within a message of the Initiator"),
+    "a message that may have ended in a hole": ("80>g 81>-f 82<", ""),
+    "a damaged FPDU shows nothing": ("80>b 81<", ""),
 }
 
 
