@@ -134,8 +134,8 @@ class Scene(Talk):
             if what == "N":
                 self.copy(direction, self.isn[direction], b"", SYN | ACK * direction)
             elif away or "=" in sent:
-                before = (len(octets) + bool(flags & FIN)) * ("=" in sent)
-                self.copy(direction, self.next[direction] - before + int(away or 0), octets, flags)
+                back = len(octets) + bool(flags & FIN) if "=" in sent else 0
+                self.copy(direction, self.next[direction] - back + int(away or 0), octets, flags)
             else:
                 self.say(direction, octets, flags=flags, size=size, captured=is_captured)
             if "!" in word:
@@ -152,7 +152,7 @@ class Scene(Talk):
     def _begin_again(self, away: int, missed: int = 0) -> None:
         """Begin another connection on the same ports."""
         begin = len(self.segments)
-        super().__init__((self.isn[0] + away, self.isn[1] + away), before=self.segments)
+        self.begin((self.isn[0] + away, self.isn[1] + away))
         for direction, letter in enumerate("QA"):
             self.say(direction, self._octets(letter)[0])
         del self.segments[begin : begin + missed]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from scapy_mpa.stream import segment
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
@@ -29,22 +29,18 @@ class Talk:
     sent, captured or not.
     """
 
-    def __init__(
-        self,
-        isn: tuple[int, int] = (1000, 0xFFFFF000),
-        *,
-        syn: bool = True,
-        before: Sequence[Segment] = (),
-    ) -> None:
-        self.segments: list[Segment] = [*before]
+    def __init__(self, isn: tuple[int, int] = (1000, 0xFFFFF000), *, syn: bool = True) -> None:
+        self.segments: list[Segment] = []
+        self.begin(isn, syn=syn)
+
+    def begin(self, isn: tuple[int, int], *, syn: bool = True) -> None:
+        """Begin with these initial sequence numbers, and with a handshake if ``syn`` is set."""
         self.isn = isn
-        self.next = [isn[0], isn[1]]
+        self.next = [isn[0] + (not syn), isn[1] + (not syn)]
         if syn:
             self.say(0, flags=SYN)
             self.say(1, flags=SYN | ACK)
             self.say(0, flags=ACK)
-        else:
-            self.next = [isn[0] + 1, isn[1] + 1]
 
     def say(
         self,
