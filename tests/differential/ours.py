@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from scapy.packet import Packet, Raw
 
-from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.capture import open_capture
 from scapy_mpa.layers import DDPTagged, DDPUntagged, RDMAPAtomicRequest, RDMAPTerminate
 from scapy_mpa.stream.events import Event, FPDURecovered, StartupSeen
 from scapy_mpa.stream.flows import Flows
@@ -17,6 +17,7 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, pad_length
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
 from scapy_mpa.wire.startup import StartupKind
 from tests.differential.tshark import Row
+from tests.stream.feed import decoded
 
 Half: TypeAlias = tuple[int, int]
 """Connection and direction, as events number them."""
@@ -35,15 +36,12 @@ class Reading(NamedTuple):
 
 def read(capture: Path) -> Reading:
     """Dissect a capture."""
-    reading = Reading({}, {})
-    decoder, flows = Decoder(), Flows()
+    reading, flows = Reading({}, {}), Flows()
     events: list[Event] = []
     with open_capture(capture) as frames:
-        for frame in frames:
-            segment = decoder.segment(frame)
-            if segment is not None:
-                reading.flow_of[frame.number] = segment.flow
-                events += flows.receive(segment)
+        for segment in decoded(frames):
+            reading.flow_of[segment.frame] = segment.flow
+            events += flows.receive(segment)
     for event in events + flows.finish():
         if isinstance(event, Found):
             half = event.connection.number, event.direction
