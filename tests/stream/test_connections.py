@@ -228,9 +228,12 @@ def test_a_closed_connection_ends_while_the_capture_continues() -> None:
     After the end of a capture nothing is left.
     """
     flows = Flows(first_number=7)
-    assert not ends(received(flows, whole().segments))
-    other = whole((5, 6)).segments[:1]
-    events = received(flows, other, 900, connection=5, later=LINGER_NS + 10**9)
+    segments, other = whole().segments, whole((5, 6)).segments[:1]
+    assert not ends(received(flows, segments))
+    # Frame 900 comes just half a minute after the second FIN, and then a nanosecond later.
+    later = LINGER_NS + (len(segments) - 1 - 900) * 1_000_000
+    assert not ends(received(flows, other, 900, connection=5, later=later))
+    events = received(flows, other, 900, connection=5, later=later + 1)
     assert [(each.ending, each.connection.number) for each in ends(events)] == [("closed", 7)]
     assert [each.connection.number for each in ends(flows.finish())] == [8]
     assert flows.finish() == []
