@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import Any
 from unittest.mock import patch
@@ -23,6 +24,7 @@ from scapy_mpa.craft import Conversation
 from scapy_mpa.session import MPASession
 from scapy_mpa.session.packets import Packets
 from scapy_mpa.stream.flows import Flows
+from tests.session.plain import Interface
 from tests.straight.ways import as_pcapng
 from tests.truth import pcapfile
 
@@ -55,9 +57,9 @@ def rows(flows: Flows) -> list[Any]:
     return found
 
 
-def sniffed(octets: bytes) -> None:
+def sniffed(source: Callable[[bytes], Any], octets: bytes) -> None:
     """Let ``MPASession`` read up to the rows, without making packets of them."""
-    session, sock, found = MPASession(others=False), PcapReader(io.BytesIO(octets)), 0
+    session, sock, found = MPASession(others=False), source(octets), 0
     with (
         patch.object(Flows, "events", rows),
         patch.object(Packets, "keep"),
@@ -68,6 +70,16 @@ def sniffed(octets: bytes) -> None:
             for _ in session.recv(sock):
                 found += 1
     assert found > FEW
+
+
+def from_file(octets: bytes) -> PcapReader:
+    """Scapy's reader of a file, pcap or pcapng."""
+    return PcapReader(io.BytesIO(octets))
+
+
+def from_interface(octets: bytes) -> Interface:
+    """A socket that hands out packets."""
+    return Interface([*from_file(octets)])
 
 
 def cleaned(octets: bytes) -> None:
@@ -101,7 +113,9 @@ def calls(work: Callable[[bytes], None], octets: bytes) -> Counter[str]:
         # One file reads the frame, another the segment in it.
         pytest.param(listed, as_pcapng, 5, 4, id="pcapng"),
         # Four functions of one file read the frame.
-        pytest.param(sniffed, bytes, 7, 4, id="session"),
+        pytest.param(partial(sniffed, from_file), bytes, 7, 4, id="session, pcap"),
+        pytest.param(partial(sniffed, from_file), as_pcapng, 7, 4, id="session, pcapng"),
+        pytest.param(partial(sniffed, from_interface), bytes, 7, 4, id="session, interface"),
         # Each frame gets a slot, and numbers of both directions.
         pytest.param(cleaned, bytes, 47, 15, id="cleaned"),
     ],

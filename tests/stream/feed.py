@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from scapy_mpa.capture import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -70,21 +71,27 @@ def fpdus(events: Iterable[Event], direction: int | None = None) -> list[FPDURec
     ]
 
 
-Truth = tuple[int, int | None, int, int, str, bytes]
-"""What must be reported about an FPDU: sequence number, offset, ULPDU_Length, number of Markers,
-verdict on the CRC, and ULPDU."""
+class Truth(NamedTuple):
+    """What must be reported about an FPDU."""
+
+    seq: int
+    offset: int | None
+    ulpdu_length: int
+    markers: int
+    crc: str
+    ulpdu: bytes
 
 
 def expected(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
     """What must be reported about this FPDU of a direction."""
     verdict = {True: "good", False: "bad", None: "off"}[fpdu.crc_ok]
     seq = (half.base + fpdu.seq_offset) % 2**32
-    return seq, fpdu.seq_offset, fpdu.ulpdu_length, fpdu.markers, verdict, fpdu.ulpdu
+    return Truth(seq, fpdu.seq_offset, fpdu.ulpdu_length, fpdu.markers, verdict, fpdu.ulpdu)
 
 
 def reported(event: FPDURecovered) -> Truth:
     """What was reported about an FPDU."""
-    return event.seq, event.offset, event.ulpdu_length, event.markers, event.crc, event.ulpdu
+    return Truth(event.seq, event.offset, event.ulpdu_length, event.markers, event.crc, event.ulpdu)
 
 
 def halves(

@@ -111,7 +111,7 @@ def test_differences_are_reported_at_their_places(
     assert wanted <= covered
     assert all({start, start + length - 1} <= wanted for start, length in differences)
     found = [reported(each) for each in fpdus(events, 0)]
-    assert sorted(found, key=lambda each: each[1]) == [
+    assert sorted(found, key=lambda each: each.offset) == [
         expected(pair[0], fpdu) for fpdu in impair.capturable(segments, pair[0], 0)
     ]
 
