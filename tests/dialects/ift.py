@@ -4,20 +4,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
-from scapy_mpa.dialects import other_framings
-from scapy_mpa.records.record import Record, record_of
-from scapy_mpa.stream.clock import Clock
-from scapy_mpa.stream.events import Event
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.messages import Messages
-from scapy_mpa.stream.segment import Segment
-from scapy_mpa.wire.tcp import ACK, SYN
-from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW
-from tests.truth import messages
+from tests.recovery.reading import Record, plain
+from tests.truth import messages, pcapfile
+from tests.truth.impair import ACK, SYN, Segment
 from tests.truth.mpastream import crc_field
 
 PH, R, HC, PC, IH, IP, SP, SM, RM = (1 << bit for bit in range(31, 22, -1))
@@ -78,12 +71,10 @@ class Capture:
     """
 
     def __init__(self, *flags: int, limits: Limits | None = None, handshake: bool = True) -> None:
-        self._flows = Flows(limits=limits, others=other_framings())
-        self._messages = Messages()
-        self._number = 0
-        self._clock = Clock()
+        self._limits = limits
+        self._frames: list[tuple[int, bytes, int]] = []
         self.records: list[Record] = []
-        """What was reported so far."""
+        """What is reported at the end of the capture."""
         for side in range(2 * handshake):
             self.segment(at=-1, side=side, flags=ACK * side | SYN)
         if flags:
@@ -98,32 +89,22 @@ class Capture:
         side: int = 0,
         flags: int = ACK,
         ack: int = 0,
-        length: int | None = None,
+        lacks: int = 0,
     ) -> None:
-        """Take a segment.
+        """Send a segment.
 
         :param at: octets of its side before it.
         :param ack: octets of the other side that it acknowledges.
-        :param length: its octets, if the capture cut it.
+        :param lacks: its octets that the snap length cuts off.
         """
-        self._number += 1
-        flow = RESPONDER_FLOW if side else INITIATOR_FLOW
-        there = len(octets) if length is None else length
-        self._clock.note(self._number, self._number * 1000)
-        number, acknowledged = self._number, FIRST + ack if flags & ACK else 0
-        segment = Segment(
-            flow, FIRST + at, acknowledged, flags, octets, there, number, number * 1000
-        )
-        self._take(self._flows.receive(segment))
+        acknowledged = FIRST + ack if flags & ACK else 0
+        frame = pcapfile.frame(Segment(side, FIRST + at, acknowledged, flags, octets))
+        self._frames.append((len(self._frames) * 1000, frame, lacks))
 
     def finish(self) -> None:
-        """End the capture."""
-        self._take(self._flows.finish())
-
-    def _take(self, events: Iterable[Event]) -> None:
-        for event in events:
-            self.records.append(record_of(event, self._clock, payload=True))
-            self.records += [record_of(each, self._clock) for each in self._messages.take(event)]
+        """End the capture, and read it."""
+        octets = pcapfile.stamped(self._frames)
+        self.records = plain(octets, messages=True, limits=self._limits)
 
     def of(self, kind: str) -> list[Record]:
         """The records of a type."""
@@ -132,7 +113,7 @@ class Capture:
     @property
     def errors(self) -> list[str]:
         """The texts of the errors."""
-        return [str(record["text"]) for record in self.of("error")]
+        return [record["text"] for record in self.of("error")]
 
     def check_errors(self, beginnings: Sequence[str]) -> None:
         """Check that there are these errors, by the beginnings of their texts."""

@@ -19,8 +19,8 @@ from scapy_mpa.stream.events import (
     Event,
     SessionControlSeen,
 )
-from scapy_mpa.stream.messages import Messages
 from tests.dialects.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of
+from tests.stream.exchange import messages_of
 from tests.truth import sctpstream as sctp
 
 seeds = st.integers(0, 2**32)
@@ -97,8 +97,7 @@ def test_any_order_and_copies(
     # Copies are not counted before their session is known.
     is_exact = not sizes and len(sessions) > 1
     assert retransmitted == copies if is_exact else retransmitted <= copies
-    messages = Messages()
-    found = [each for event in events for each in messages.take(event)]
+    found = messages_of(events)
     assert all(each.complete for each in found)
     # In order of DDP-SSN, in any order of capture (RFC 5043 6.1, RFC 5041 5.4).
     msns = [(each.connection.number, each.direction, each.msn) for each in found]
@@ -130,8 +129,7 @@ def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) 
     assert not of(ErrorFound, events) and not of(ChunksMissing, events)
     (ended,) = of(ConnectionEnded, events)
     assert (ended.initiator, ended.ending) == (None, "capture ended")
-    messages = Messages()
-    found = [message for event in events for message in messages.take(event)]
+    found = messages_of(events)
     for side, count in enumerate(counts):
         msns = [each.msn for each in found if each.direction == side]
         first = (2**32 - 1 - ssns, 7)[side] + 1

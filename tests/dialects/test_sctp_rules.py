@@ -10,7 +10,6 @@ import pytest
 
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ChunksMissing, ErrorFound, Event, SessionControlSeen
-from scapy_mpa.stream.messages import Messages
 from scapy_mpa.wire.dialect import Dialect
 from tests.dialects.sctp_feed import (
     OPENING,
@@ -25,6 +24,7 @@ from tests.dialects.sctp_feed import (
     talk_of,
     whole,
 )
+from tests.stream.exchange import messages_of
 from tests.truth import messages
 from tests.truth import sctpstream as sctp
 
@@ -262,7 +262,6 @@ def test_response_whose_request_may_be_missing(is_ended: bool) -> None:
     talk.segment(1, response)
     if is_ended:
         talk.end_session()
-    taker = Messages()
-    (message,) = [each for event in run(talk) for each in taker.take(event)]
+    (message,) = messages_of(run(talk))
     assert message.requested is (False if is_ended else None)
     assert ("RFC 7306 5.2.2" in errors(checked(talk))) is is_ended

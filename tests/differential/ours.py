@@ -3,36 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from scapy_mpa.capture import Decoder, open_capture
+from scapy.packet import Packet, Raw
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.layers import DDPTagged, DDPUntagged, RDMAPAtomicRequest, RDMAPTerminate
 from scapy_mpa.stream.events import Event, FPDURecovered, StartupSeen
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.crc import CRC_LENGTH
-from scapy_mpa.wire.ddp import parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, pad_length
-from scapy_mpa.wire.rdmap import (
-    ATOMIC_REQUEST_LENGTH,
-    ATOMIC_RESPONSE_LENGTH,
-    READ_REQUEST_LENGTH,
-    parse_atomic_request,
-    parse_atomic_response,
-    parse_control,
-    parse_read_request,
-)
-from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
 from scapy_mpa.wire.startup import StartupKind
-from scapy_mpa.wire.terminate import parse_terminate
 from tests.differential.tshark import Row
+from tests.stream.feed import decoded
 
 Half: TypeAlias = tuple[int, int]
 """Connection and direction, as events number them."""
 
 Found: TypeAlias = StartupSeen | FPDURecovered
-
-INVALIDATING = (Opcode.SEND_WITH_INVALIDATE, Opcode.SEND_WITH_SE_AND_INVALIDATE)
 
 
 class Reading(NamedTuple):
@@ -46,15 +36,12 @@ class Reading(NamedTuple):
 
 def read(capture: Path) -> Reading:
     """Dissect a capture."""
-    reading = Reading({}, {})
-    decoder, flows = Decoder(), Flows()
+    reading, flows = Reading({}, {}), Flows()
     events: list[Event] = []
     with open_capture(capture) as frames:
-        for frame in frames:
-            segment = decoder.segment(frame)
-            if segment is not None:
-                reading.flow_of[frame.number] = segment.flow
-                events += flows.receive(segment)
+        for segment in decoded(frames):
+            reading.flow_of[segment.frame] = segment.flow
+            events += flows.receive(segment)
     for event in events + flows.finish():
         if isinstance(event, Found):
             half = event.connection.number, event.direction
@@ -108,56 +95,34 @@ def _fpdu(event: FPDURecovered) -> Row:
     return row
 
 
-def _there(fields: dict[str, Any], *names: str, **renamed: str) -> Row:
-    """Fields that are not None: those with these names, and others under new names."""
-    wanted = {**dict(zip(names, names, strict=True)), **renamed}
-    return {new: fields[old] for old, new in wanted.items() if fields[old] is not None}
+RENAMED = {
+    # The DDP header also has fields of these names.
+    (RDMAPAtomicRequest, "reserved"): "atomic_reserved",
+    (RDMAPTerminate, "reserved"): "terminate_reserved",
+    (RDMAPTerminate, "ddp_header"): "copied_ddp_header",
+    (RDMAPTerminate, "rdmap_header"): "copied_rdmap_header",
+}
+UNKNOWN = ("immediate_data", "mirrored", "evidence", "problem")
+"""Fields that Wireshark does not show."""
 
 
 def _segment(ulpdu: bytes) -> Row:
-    header = parse_ddp(ulpdu)
-    control = parse_control(header.rsvdulp)
-    row = _there(
-        header._asdict(),
-        *("tagged", "last", "reserved", "ddp_version", "stag", "to", "qn", "msn", "mo"),
-    )
-    row |= _there(control._asdict(), "rdmap_version", "opcode", reserved="rdmap_reserved")
-    if header.rsvdulp_word is not None:
+    """The fields of a DDP segment and of its message, and its payload."""
+    segment = (DDPTagged if ulpdu[0] & 0x80 else DDPUntagged)(ulpdu)
+    row: Row = {**segment.fields}
+    if not segment.tagged:
         row["rsvdulp"] = ulpdu[1:6]
-        if control.opcode in INVALIDATING:
-            row["invalidate_stag"] = header.rsvdulp_word
-    return row | _body(control.opcode, header.tagged, ulpdu[header.length :])
-
-
-HEADERS: dict[int, tuple[int, Callable[[bytes], Any]]] = {
-    Opcode.READ_REQUEST: (READ_REQUEST_LENGTH, parse_read_request),
-    Opcode.ATOMIC_REQUEST: (ATOMIC_REQUEST_LENGTH, parse_atomic_request),
-    Opcode.ATOMIC_RESPONSE: (ATOMIC_RESPONSE_LENGTH, parse_atomic_response),
-}
-"""By opcode, the octets of an RDMAP header, and its parser."""
-
-
-def _body(opcode: int, tagged: bool, octets: bytes) -> Row:
-    """What follows the DDP header: an RDMAP header, or payload."""
-    if not tagged and opcode == Opcode.TERMINATE:
-        return _terminate(octets)
-    fields: Row = {}
-    if not tagged and opcode in HEADERS:
-        size, parse = HEADERS[opcode]
-        fields = parse(octets[:size])._asdict()
-        octets = octets[size:]
-    if "reserved" in fields:
-        # The DDP header also has a field of that name.
-        fields["atomic_reserved"] = fields.pop("reserved")
-    return {**fields, "payload": octets} if octets else fields
-
-
-def _terminate(octets: bytes) -> Row:
-    return _there(
+        if segment.opcode not in INVALIDATING_OPCODES:
+            del row["invalidate_stag"]
+    message = segment.payload
+    if isinstance(message, Raw):
+        return {**row, "payload": message.load}
+    if isinstance(message, RDMAPTerminate):
         # Wireshark knows only RFC 5040's layout.
-        parse_terminate(octets, mirrored=False)._asdict(),
-        *("layer", "etype", "error_code", "m", "d", "r", "ddp_segment_length"),
-        reserved="terminate_reserved",
-        ddp_header="copied_ddp_header",
-        rdmap_header="copied_rdmap_header",
-    )
+        message = RDMAPTerminate(bytes(message), mirrored=False)
+    for name, value in message.fields.items():
+        if name not in UNKNOWN and value is not None:
+            key = RENAMED.get((type(message), name), name)
+            row[key] = bytes(value) if isinstance(value, Packet) else value
+    octets = bytes(message.payload) if not isinstance(message, RDMAPTerminate) else b""
+    return {**row, "payload": octets} if octets else row

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.sequence import unwrap
@@ -23,6 +23,7 @@ from tests.clean.cleaning import Cleaned, clean, events, frames_of
 from tests.craft.test_impaired import lose
 from tests.differential.test_tshark import comparable, miscut
 from tests.differential.tshark import Row, fields, printed, rows
+from tests.stream.feed import decoded
 from tests.truth.cases import case
 
 PROBE = "live_siw_probe_guest_eth0.pcap.gz"
@@ -64,12 +65,7 @@ def our_fpdus(frames: list[Frame]) -> dict[bytes, list[FPDURecovered]]:
 def their_fpdus(cleaned: Cleaned, tshark: str, path: Path) -> dict[bytes, list[Row]]:
     """Wireshark's FPDUs in a cleaned capture by flow, in file order."""
     path.write_bytes(cleaned.file)
-    decoder = Decoder()
-    flow_of = {
-        frame.number: segment.flow
-        for frame in cleaned.frames
-        if (segment := decoder.segment(frame)) is not None
-    }
+    flow_of = {segment.frame: segment.flow for segment in decoded(cleaned.frames)}
     by_flow: dict[bytes, list[Row]] = {}
     for row in rows(tshark, path, reordering=False):
         if row["kind"] == "fpdu":

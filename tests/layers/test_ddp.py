@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """DDP headers, and the RDMAP message above them (RFC 5041 4, RFC 5040 4, RFC 7306 5 and 6)."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scapy.packet import Packet, Raw, bind_layers, split_layers
 
 from scapy_mpa import layers
@@ -19,11 +24,12 @@ from scapy_mpa.layers import (
     RDMAPSendWithInvalidate,
     RDMAPSendWithSE,
     RDMAPSendWithSEAndInvalidate,
-    RDMAPTerminate,
     RDMAPWrite,
 )
+from scapy_mpa.wire import rdmap
+from scapy_mpa.wire.ddp import parse_ddp
 from tests.truth import mpastream
-from tests.wire.test_rdmap import FIGURES
+from tests.wire.test_rdmap import FIGURES, SIZES
 
 LAYERS = {
     getattr(layers, name)().name: getattr(layers, name)
@@ -66,22 +72,12 @@ def test_opcode_without_a_message(segment: type[Packet], opcode: int) -> None:
     assert segment(octets[:-3]).layers() == [segment]
 
 
-@pytest.mark.parametrize(
-    ("message", "length"),
-    [
-        (RDMAPReadRequest, 28),
-        (RDMAPTerminate, 4),
-        (RDMAPImmediateData, 8),
-        (RDMAPImmediateDataWithSE, 8),
-        (RDMAPAtomicRequest, 52),
-        (RDMAPAtomicResponse, 12),
-    ],
-    ids=lambda value: getattr(value, "__name__", value),
-)
-def test_too_short_for_the_message(message: type[Packet], length: int) -> None:
+@pytest.mark.parametrize("opcode", [*SIZES, 7])
+def test_too_short_for_the_message(opcode: int) -> None:
     """As a payload it is Raw."""
-    below = DDPUntagged(opcode=MESSAGES[message][0])
-    assert DDPUntagged(bytes(below / bytes(length))).layers()[1] is message
+    length = {7: 4, **SIZES}[opcode]
+    below = DDPUntagged(opcode=opcode)
+    assert MESSAGES[DDPUntagged(bytes(below / bytes(length))).layers()[1]][0] == opcode
     assert DDPUntagged(bytes(below / bytes(length - 1))).layers() == [DDPUntagged, Raw]
 
 
@@ -172,3 +168,41 @@ def test_upper_layer_is_bound_for_all_sends() -> None:
             assert DDPUntagged(octets).layers()[2] is ULP
     finally:
         split_layers(RDMAPSend, ULP)
+
+
+@given(st.binary(min_size=18, max_size=80))
+def test_ddp_and_codec(octets: bytes) -> None:
+    """The header, and RDMAP's control octet in it; built anew, it is the same octets."""
+    header = parse_ddp(octets)
+    segment = (DDPTagged if header.tagged else DDPUntagged)(octets)
+    control = rdmap.parse_control(header.rsvdulp)
+    assert (bool(segment.tagged), bool(segment.last)) == (header.tagged, header.last)
+    assert (segment.reserved, segment.ddp_version) == (header.reserved, header.ddp_version)
+    assert (segment.rdmap_version, segment.rdmap_reserved, segment.opcode) == control
+    if header.tagged:
+        assert (segment.stag, segment.to) == (header.stag, header.to)
+    else:
+        assert segment.invalidate_stag == header.rsvdulp_word
+        assert (segment.qn, segment.msn, segment.mo) == (header.qn, header.msn, header.mo)
+    assert bytes(segment) == octets
+    segment.clear_cache()
+    assert bytes(segment) == octets
+
+
+@pytest.mark.parametrize(
+    ("layer", "parse"),
+    [
+        (RDMAPReadRequest, rdmap.parse_read_request),
+        (RDMAPAtomicRequest, rdmap.parse_atomic_request),
+        (RDMAPAtomicResponse, rdmap.parse_atomic_response),
+        (RDMAPImmediateData, rdmap.parse_immediate_data),
+    ],
+)
+@given(data=st.data())
+def test_rdmap_header(
+    layer: type[Packet], parse: Callable[[bytes], Any], data: st.DataObject
+) -> None:
+    """The same names with the same values, and the same length."""
+    octets = data.draw(st.binary(min_size=layer.shortest, max_size=layer.shortest))
+    assert layer(octets).fields == parse(octets)._asdict()
+    assert len(bytes(layer())) == layer.shortest

@@ -10,7 +10,9 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from scapy.layers.inet import IP, TCP
@@ -38,8 +40,9 @@ from scapy_mpa.layers import (
     RDMAPTerminate,
     RDMAPWrite,
 )
-from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from tests.layers.test_ddp import SHOWN
+from tests.truth import messages, mpastream
 
 MESSAGES = [
     *(FPDU() / packet for packet, _ in SHOWN),
@@ -193,7 +196,139 @@ def test_too_few_octets(name: str) -> None:
         layer(octets)
 
 
-# Shown
+# In a line
+
+
+WRITE = mpastream.build_stream(messages.write(0xDEADBEEF, 0x1000, b"hello"))[0]
+FRAME = bytes(IFTFrame(crcs="h") / DDPTagged() / RDMAPWrite() / b"x")
+SUMMARIES: list[tuple[Packet, str]] = [
+    # Length, CRC verdict, the place of the data, and the message as the RFC calls it.
+    (
+        FPDU(WRITE),
+        "MPA FPDU 19 octets, CRC good / DDP Tagged stag=0xdeadbeef to=0x1000 L"
+        " / RDMA Write 5 octets / Raw",
+    ),
+    (FPDU(bytes(7)), "MPA FPDU 0 octets, CRC unknown"),
+    # A pad of another length than that of the dialect is not passed over.
+    (FPDU(pad=bytes(3), crc=0) / bytes(21), "MPA FPDU 21 octets, 3 octets of pad, CRC bad / Raw"),
+    (FPDU(pad=bytes(1), crc=0) / bytes(21), "MPA FPDU 21 octets, CRC bad / Raw"),
+    (
+        FPDU(pad=bytes(3), dialect="softuiwarp") / bytes(21),
+        "MPA FPDU 21 octets, softuiwarp / Raw",
+    ),
+    (
+        FPDU(pad=b"", dialect="softuiwarp") / bytes(21),
+        "MPA FPDU 21 octets, softuiwarp, 0 octets of pad / Raw",
+    ),
+    # What the two sides agree on.
+    (MPARequest(private_data=b"x"), "MPA Request rev=1 M=0 C=1 R=0 S=0, 1 octet of Private Data"),
+    (
+        MPAReply(revision=2, s=1, markers=1, rejected=1, ird=4, ord=8),
+        "MPA Reply rev=2 M=1 C=1 R=1 S=1 ird=4 ord=8, 0 octets of Private Data",
+    ),
+    # Other carriers.
+    (IFTAdaptionIndication(vtag=7), "IFT Adaption Indication phase 0 R HC PC VTag 0x0007"),
+    (
+        IFTFrame(FRAME, crcs="h"),
+        "IFT Frame 14 and 1 octets, VTag 0x0000, header CRC good, payload CRC off"
+        " / DDP Tagged stag=0x0 to=0x0 L / RDMA Write 1 octet / Raw",
+    ),
+    (
+        DDPStreamSessionControl(function_code=6, ird=4, ord=2),
+        "DDP Stream Session Control Enhanced Accept ddp_ssn=0 ird=4 ord=2,"
+        " 0 octets of Private Data",
+    ),
+    (
+        DDPSegmentChunk(ddp_ssn=3) / DDPUntagged(msn=2) / RDMAPSend() / b"hello",
+        "DDP Segment Chunk ddp_ssn=3 / DDP Untagged qn=0 msn=2 mo=0 L / Send 5 octets / Raw",
+    ),
+]
+
+
+@pytest.mark.parametrize(("packet", "text"), SUMMARIES, ids=[text for _, text in SUMMARIES])
+def test_summaries(packet: Packet, text: str) -> None:
+    """What each has to say."""
+    assert packet.summary() == text
+
+
+# Given
+
+
+def request(**fields: Any) -> bytes:
+    """A Request that asks for CRCs."""
+    return mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, **fields)
+
+
+READ_REQUEST = messages.read_request(3, 1, 2, 3, 4, 5)[0]
+PADDED = b"\x00\x07abc\xee"
+GIVEN: list[tuple[Packet, bytes | str]] = [
+    # The CRC of an FPDU covers what was given.  It is a number, or octets.
+    (FPDU(ulpdu_length=7, pad=b"\xee") / b"abc", PADDED + mpastream.crc_field(PADDED)),
+    (FPDU(ulpdu_length=7, pad=b"\xee", crc=0) / b"abc", PADDED + bytes(4)),
+    (FPDU(crc=0x83992352), "0000 0000 52239983"),
+    (FPDU(crc=bytes.fromhex("52239983")), "0000 0000 52239983"),
+    (FPDU(dialect="erdma") / b"odd", bytes(FPDU() / b"odd")),
+    # Enhanced data are left out, or put in, against the rule.
+    (
+        MPARequest(revision=2, s=1, enhanced=False, private_data=b"hi"),
+        request(revision=2, enhanced=1, private_data=b"hi"),
+    ),
+    (
+        MPARequest(enhanced=True, ird=1, ord=2),
+        request(private_data=mpastream.enhanced_data(1, 2)),
+    ),
+    (DDPStreamSessionControl(function_code=5, enhanced=False), "0000 0005"),
+    (DDPStreamSessionControl(function_code=1, enhanced=True, ird=1), "0000 0001 0001 0000"),
+    # Nothing is cut.
+    (MPARequest(pd_length=7, private_data=b"hi"), request(pd_length=7, private_data=b"hi")),
+    (MPARequest(private_data=bytes(65535)), request(private_data=bytes(65535))),
+    (
+        IFTFrame(payload_size=9, header_crc=1, crcs="h") / DDPUntagged() / RDMAPSend() / b"x",
+        f"0012 0009 0000 4143 {'00' * 11} 01 {'00' * 4} 01000000 78",
+    ),
+    # Headers that a Terminate copies may be octets.  D needs the segment's length, which is that of
+    # the copied headers (RFC 5040 figure 7).
+    (RDMAPTerminate(ddp_header=b"abc"), "0000 c000 0003 616263"),
+    (RDMAPTerminate(m=1, d=1, r=1), "0000 e000"),
+    (RDMAPTerminate(ddp_segment_length=5, m=0), "0000 0000 0005"),
+    (
+        RDMAPTerminate(
+            ddp_header=DDPUntagged(READ_REQUEST[:18]),
+            rdmap_header=RDMAPReadRequest(READ_REQUEST[18:]),
+        ),
+        f"0000 e000 002e {READ_REQUEST.hex()}",
+    ),
+]
+
+
+@pytest.mark.parametrize("at", range(len(GIVEN)), ids=lambda at: repr(GIVEN[at][0])[:60])
+def test_given_values_are_sent_as_they_are(at: int) -> None:
+    """Right or wrong."""
+    packet, octets = GIVEN[at]
+    assert bytes(packet) == (bytes.fromhex(octets) if isinstance(octets, str) else octets)
+
+
+REFUSED: list[tuple[Callable[[], Packet], str]] = [
+    (lambda: FPDU(crc=2**32), "crc"),
+    (lambda: FPDU() / Raw(bytes(65536)), "65536 octets"),
+    # Nobody knows where they belong.
+    (lambda: FPDU(markers=[MPAMarker()]), "phase"),
+    (lambda: FPDU(dialect="nobody"), "no dialect 'nobody'"),
+    (lambda: MPARequest(private_data=bytes(65536)), "65536 octets"),
+    (lambda: IFTFrame(crcs="x"), "crcs is 'x'"),
+    (lambda: RDMAPTerminate(layer=16), "layer 16"),
+    *(
+        (lambda size=size: layers.RPCRDMAPrivateData(send_size=size), f"send_size {size}")
+        for size in (0, 1, 1023, 1025, 257 * 1024)
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "text"), REFUSED, ids=[text for _, text in REFUSED])
+def test_values_that_do_not_fit(make: Callable[[], Packet], text: str) -> None:
+    """They are an error when the packet is built, not when it is shown."""
+    with pytest.raises((LocalProtocolError, ValueError), match=text):
+        bytes(make())
 
 
 # Fuzzed
@@ -253,9 +388,6 @@ def test_comparison_still_compares() -> None:
     assert MPARequest() != 5
     assert FPDU(phase=0, markers=[MPAMarker()]) == FPDU(phase=0, markers=[MPAMarker()])
     assert FPDU(dialect="softuiwarp") != FPDU()
-
-
-# In a stack
 
 
 # Imported

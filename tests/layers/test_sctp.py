@@ -14,8 +14,6 @@ from scapy_mpa.layers import (
     DDPSegmentChunk,
     DDPStreamSessionControl,
     DDPTagged,
-    DDPUntagged,
-    RDMAPSend,
     RDMAPWrite,
 )
 from scapy_mpa.layers.sctp_bindings import bind_sctp
@@ -93,26 +91,7 @@ def test_control_and_codec(ddp_ssn: int, code: int, data: bytes) -> None:
     assert bytes(SCTPChunkData(bytes(chunk(17, octets))).data) == octets
 
 
-def test_enhanced_data_can_be_left_out_and_put_in() -> None:
-    """``enhanced`` decides, if it is given."""
-    assert bytes(DDPStreamSessionControl(function_code=5, enhanced=False)) == b"\0\0\0\5"
-    made = DDPStreamSessionControl(function_code=1, enhanced=True, ird=1)
-    assert bytes(made) == b"\0\0\0\1" + sctp.enhanced(1, 0)
-    assert DDPStreamSessionControl(b"\0\0\0\5abc").private_data == b"abc"
-    read = DDPStreamSessionControl(b"\0\0\0\5" + sctp.enhanced(4, 8))
-    assert (read.ird, read.ord, read.private_data) == (4, 8, b"")
-
-
 @pytest.mark.parametrize(("ppid", "octets"), [(16, 1), (17, 3)])
 def test_too_few_octets(ppid: int, octets: int) -> None:
     """In a chunk of Scapy's they stay ``Raw``."""
     assert isinstance(SCTPChunkData(bytes(chunk(ppid, bytes(octets)))).data, Raw)
-
-
-def test_summaries() -> None:
-    """What each has to say."""
-    assert DDPStreamSessionControl(function_code=6, ird=4, ord=2).summary() == (
-        "DDP Stream Session Control Enhanced Accept ddp_ssn=0 ird=4 ord=2, 0 octets of Private Data"
-    )
-    made = DDPSegmentChunk(ddp_ssn=3) / DDPUntagged(msn=2) / RDMAPSend() / b"hello"
-    assert made.summary().startswith("DDP Segment Chunk ddp_ssn=3 / DDP Untagged qn=0 msn=2 mo=0 L")

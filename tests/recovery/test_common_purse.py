@@ -46,10 +46,15 @@ def connection(number: int, octets: bytes, begin: int, segments: int) -> list[by
 
 
 def found(path: Path, frames: list[bytes]) -> tuple[int, str]:
-    """How many FPDUs are found, and the text on standard error."""
+    """How many FPDUs of these connections are found, and the text on standard error."""
     path.write_bytes(pcapfile.pcap(frames))
     result = run("dissect", "--json", "--type", "fpdu", path)
-    return len(parsed(result.stdout)), result.stderr
+    return sum(each["src"].startswith("10.9.") for each in parsed(result.stdout)), result.stderr
+
+
+def within(places: list[tuple[int, int]], begin: int, segments: int) -> int:
+    """How many FPDUs lie whole in consecutive segments."""
+    return sum(begin <= start and stop <= begin + segments * MSS for start, stop in places)
 
 
 @pytest.mark.parametrize("segments", [1, 8])
@@ -66,8 +71,7 @@ def test_many_connections_captured_from_the_middle(
     for number in range(40):
         begin = 37 * number
         frames += connection(number, octets, begin, segments)
-        end = begin + segments * MSS
-        wanted += sum(begin <= start and stop <= end for start, stop in places)
+        wanted += within(places, begin, segments)
     number, complaints = found(tmp_path / "many.pcap", frames)
     assert complaints == ""
     # A segment holds four or three FPDUs of 300 octets.  Without CRCs, three are no proof.
@@ -93,17 +97,9 @@ def test_true_connections_among_hostile_ones(
     for number, each in enumerate(true):
         frames += hostile if at_once and not number else hostile[3 * number : 3 * number + 3]
         frames += each
-    path = tmp_path / "among.pcap"
-    path.write_bytes(pcapfile.pcap(frames))
-    result = run("dissect", "--json", "--type", "fpdu", path)
-    found = [each for each in parsed(result.stdout) if each["src"].startswith("10.9.")]
-    wanted = sum(
-        places[number][0] <= start and stop <= places[number][0] + 4 * MSS
-        for number in range(20)
-        for start, stop in places
-    )
-    assert len(found) == wanted
-    assert ("not searched to their end" in result.stderr) == is_unsearched
+    number, complaints = found(tmp_path / "among.pcap", frames)
+    assert number == sum(within(places, places[number][0], 4) for number in range(20))
+    assert ("not searched to their end" in complaints) == is_unsearched
 
 
 @pytest.mark.examples

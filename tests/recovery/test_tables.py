@@ -6,7 +6,6 @@ No time is asserted.
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -39,18 +38,6 @@ def test_tshark_finds_all_where_it_is_right(situation: str, tshark: str, tmp_pat
     capture.write_bytes(pcapfile.pcap(frame for case in cases for frame in case.frames()))
     wanted = sum(len(case.wanted) for case in cases)
     assert shares.theirs(cases, capture, tshark) == Share(wanted, wanted, 0)
-
-
-def test_equal_rows_of_tshark_count_once_and_bare_lengths_count() -> None:
-    """Of two equal rows one is false.  A bare length counts for one FPDU of that length."""
-    header = (30, 0, 1, 3, None, None, 0, 1, 0)
-    other = (30, 0, 1, 3, None, None, 0, 2, 0)
-    bare = (30, *[None] * 8)
-    wanted = Counter([header, other])
-    assert shares._matching(Counter([header, header]), wanted) == 1
-    assert shares._matching(Counter([header, bare]), wanted) == 2
-    assert shares._matching(Counter([header, bare, bare]), wanted) == 2
-    assert shares._matching(Counter([(31, *[None] * 8)]), wanted) == 0
 
 
 @pytest.mark.examples

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.capture import open_capture
 from scapy_mpa.stream import shapes
 from scapy_mpa.stream.direction import Direction
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.straight.ways import by_turns, connection, recovery, straight
+from tests.stream.feed import decoded
 from tests.stream.scene import Scene
 from tests.truth import messages, mpastream, pcapfile
 
@@ -65,10 +66,8 @@ def unfinished(number: int, length: int, head: int) -> list[bytes]:
 
 def followed(octets: bytes, limits: Limits) -> Iterator[Collection[Direction]]:
     """Read a capture; after each frame, yield the directions on the straight path."""
-    flows, decoder = Flows(limits=limits), Decoder()
-    for frame in open_capture(io.BytesIO(octets)):
-        segment = decoder.segment(frame)
-        assert segment is not None
+    flows = Flows(limits=limits)
+    for segment in decoded(open_capture(io.BytesIO(octets))):
         flows.take(segment)
         yield flows.directions.values()
 

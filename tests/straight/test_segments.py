@@ -172,18 +172,6 @@ def test_messages_of_very_many_rows(parts: int) -> None:
     assert (message.fpdus, message.complete, len(message.parts)) == (parts, True, LISTED_PARTS)
 
 
-def test_rows_of_messages_in_progress_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If they take too much memory, the message is reported as it is, and its rest as another
-    message."""
-    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 10_000)
-    found = long_write(200)
-    taker = Messages(fpdus=False)
-    brought = [each for at in range(0, len(found), 10) for each in taker.added_to(found[at:][:10])]
-    *early, last = [each for each in map(event_of, brought) if isinstance(each, MessageRecovered)]
-    assert len(early) > 2 and not any(each.complete for each in early)
-    assert sum(each.fpdus for each in (*early, last)) == 200
-
-
 def test_the_message_that_was_held_longest_is_reported_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.segment import Segment
-from tests.stream.feed import as_segment
-from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import TrueFPDU
 
@@ -43,12 +41,11 @@ def gaps(events: list[Event], base: int, direction: int = 0) -> list[tuple[int, 
     ]
 
 
-def cut_to(talk: Talk, captured: Mapping[int, int | None]) -> list[Segment]:
+def cut_to(segments: Iterable[Segment], captured: Mapping[int, int | None]) -> list[Segment]:
     """The segments of a connection, some of them cut.
 
     :param captured: the number of captured octets, by index of the segment.  None or absent: all.
     """
-    segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
     return [
         each._replace(payload=each.payload[: captured.get(index)])
         for index, each in enumerate(segments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from scapy_mpa.capture import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -71,12 +71,11 @@ def fpdus(events: Iterable[Event], direction: int | None = None) -> list[FPDURec
     ]
 
 
-@dataclass(frozen=True)
-class Truth:
-    """The fields that must be reported about an FPDU."""
+class Truth(NamedTuple):
+    """What must be reported about an FPDU."""
 
     seq: int
-    offset: int
+    offset: int | None
     ulpdu_length: int
     markers: int
     crc: str
@@ -84,15 +83,14 @@ class Truth:
 
 
 def expected(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
-    """The fields that must be reported about this FPDU of a direction."""
+    """What must be reported about this FPDU of a direction."""
     verdict = {True: "good", False: "bad", None: "off"}[fpdu.crc_ok]
     seq = (half.base + fpdu.seq_offset) % 2**32
     return Truth(seq, fpdu.seq_offset, fpdu.ulpdu_length, fpdu.markers, verdict, fpdu.ulpdu)
 
 
 def reported(event: FPDURecovered) -> Truth:
-    """The fields that were reported about an FPDU."""
-    assert event.offset is not None
+    """What was reported about an FPDU."""
     return Truth(event.seq, event.offset, event.ulpdu_length, event.markers, event.crc, event.ulpdu)
 
 

@@ -183,7 +183,7 @@ class Row:
         for begin, end in self._late + again:
             talk.copy(0, self.base + begin, self.octets[begin:end])
         talk.close()
-        return cut_to(talk, snaps)
+        return cut_to(talk.captured(), snaps)
 
     def wanted(self, words: str) -> list[tuple[Report, bool]]:
         """The reports that may come, each with whether it must come; see :func:`check`."""

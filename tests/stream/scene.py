@@ -14,6 +14,12 @@ A test may give other octets, and other letters.  With ``-`` a word is not captu
 is captured two segments later, and with ``/9`` only up to octet 9.  Each segment acknowledges all
 octets that were sent before it.  With ``!`` it repeats the acknowledgement of its sender's last
 segment.  ``...`` comes first if the SYNs are not captured.
+
+With ``=`` the octets of a word come again, and ``N`` is the SYN again.  With ``@100`` they come 100
+octets after their place, and the next word of the side does not continue there.  ``~30`` is a pause
+of 30 seconds.  ``new@100`` is another startup on the same ports, with initial numbers that are
+greater by 100, ``new@100/3`` the same without its first three segments.  With ``80`` before it a
+word is captured after 80 milliseconds.
 """
 
 from __future__ import annotations
@@ -24,13 +30,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from scapy_mpa.stream.events import ErrorFound, Event
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.stream.segment import SECOND, Segment
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.feed import as_segment, feed
+from tests.stream.cut import cut_to
 from tests.stream.startup import found, reply, request, seen, stream
 from tests.stream.talk import Talk
 from tests.truth import messages
-from tests.truth.impair import ACK, FIN, PSH, RST
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN
 from tests.truth.mpastream import RTR_KEY, Damage, TrueFPDU, build_stream, startup_frame
 
 Octets = bytes | tuple[bytes, list[TrueFPDU]]
@@ -47,6 +53,7 @@ OCTETS: Mapping[str, Octets] = {
     "w": b"let us talk\r\n",
     "Y": b"go away",
 }
+FLAGS = {"F": FIN | ACK, "X": RST | ACK, "Y": RST | ACK}
 KEY = re.compile(rb"MPA ID R(eq|ep|tr|tR) Frame")
 HEADER = 20
 """Octets of a startup frame without Private Data."""
@@ -98,13 +105,24 @@ class Scene(Talk):
         self._cuts: dict[int, int] = {}
         self.words = words.removeprefix("...").split()
         acks = [self.next[1], self.next[0]]
-        due = [float(at) for at in range(len(self.segments))]
+        pause, due = 0, [(float(at), 0, "") for at in range(len(self.segments))]
         for word in self.words:
-            direction, is_captured = "><".index(word[0]), "-" not in word
-            sent, _, snap = word.partition("/")
+            (time,) = re.findall(r"^\d*", word)
+            word = word.removeprefix(time)
+            if word[0] == "~":
+                pause += int(word[1:])
+                continue
+            if word.startswith("new"):
+                self._begin_again(*map(int, word[4:].split("/")))
+                due += [(at, pause, "") for at in range(len(due), len(self.segments))]
+                continue
+            sent, _, away = word.partition("@")
+            direction, is_captured = "><".index(word[0]), "-" not in sent
+            sent, _, snap = sent.partition("/")
             sent, _, late = sent.partition("+")
+            what = sent.strip("><-!=")
             self.at.append((direction, self.next[direction] % 2**32))
-            pieces = [self._octets(letter) for letter in sent.strip("><-!FX")]
+            pieces = [self._octets(letter) for letter in what.strip("FXN")]
             if snap:
                 self._cuts[len(self.segments)] = int(snap)
             octets = b"".join(each for each, _ in pieces)
@@ -112,24 +130,40 @@ class Scene(Talk):
                 continue
             if is_captured:
                 self._note(direction, pieces, int(snap) if snap else None)
-            flags = {"F": FIN | ACK, "X": RST | ACK, "Y": RST | ACK}.get(sent[-1], PSH | ACK)
-            self.say(direction, octets, flags=flags, size=size, captured=is_captured)
+            flags = FLAGS.get(what[-1:], PSH | ACK)
+            if what == "N":
+                self.copy(direction, self.isn[direction], b"", SYN | ACK * direction)
+            elif away or "=" in sent:
+                back = len(octets) + bool(flags & FIN) if "=" in sent else 0
+                self.copy(direction, self.next[direction] - back + int(away or 0), octets, flags)
+            else:
+                self.say(direction, octets, flags=flags, size=size, captured=is_captured)
             if "!" in word:
                 self.segments[-1] = self.segments[-1]._replace(ack=acks[direction] % 2**32)
             else:
                 acks[direction] = self.next[1 - direction]
             delay = int(late) + 0.5 if late else 0
-            due += [at + delay for at in range(len(due), len(self.segments))]
-        order = sorted(range(len(due)), key=due.__getitem__)
+            due += [(at + delay, pause, time) for at in range(len(due), len(self.segments))]
+        order = sorted(range(len(due)), key=lambda at: due[at][0])
         self.segments = [self.segments[at] for at in order]
         self._cuts = {at: self._cuts[each] for at, each in enumerate(order) if each in self._cuts}
+        self._late = {at: due[each][1:] for at, each in enumerate(order) if any(due[each][1:])}
 
-    def fed(self, dialect: Dialect | None = None, *, straight: bool = True) -> list[Event]:
-        """The events of the captured octets."""
-        segments = [as_segment(number, each) for number, each in enumerate(self.segments, 1)]
-        for at, snap in self._cuts.items():
-            segments[at] = segments[at]._replace(payload=segments[at].payload[:snap])
-        return feed(segments, dialect, straight=straight)
+    def _begin_again(self, away: int, missed: int = 0) -> None:
+        """Begin another connection on the same ports."""
+        begin = len(self.segments)
+        self.begin((self.isn[0] + away, self.isn[1] + away))
+        for direction, letter in enumerate("QA"):
+            self.say(direction, self._octets(letter)[0])
+        del self.segments[begin : begin + missed]
+
+    def captured(self) -> list[Segment]:
+        """The segments as captured, some of them cut, and some at another time."""
+        segments = cut_to(super().captured(), self._cuts)
+        for at, (pause, time) in self._late.items():
+            time_ns = int(time) * 1_000_000 if time else segments[at].time_ns
+            segments[at] = segments[at]._replace(time_ns=time_ns + pause * SECOND)
+        return segments
 
     def _octets(self, letter: str) -> tuple[bytes, list[TrueFPDU]]:
         """The octets of a letter, and the FPDUs that they complete."""

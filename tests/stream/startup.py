@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, StartupSeen
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.feed import fpdus
+from tests.stream.feed import feed, fpdus
 from tests.truth import messages
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, TrueFPDU, build_stream, startup_frame
 
@@ -59,6 +61,13 @@ def errors(events: list[Event]) -> list[tuple[int, ErrorCode | None, int]]:
 def ended(events: list[Event]) -> ConnectionEnded:
     """The end of the one connection."""
     (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    return end
+
+
+def both_ways(segments: Sequence[Segment]) -> Any:
+    """The end of the one connection, the same on both reading paths."""
+    end, other = (ended(feed(segments, straight=straight)) for straight in (True, False))
+    assert end == other
     return end
 
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+from scapy_mpa.stream import segment
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from tests.stream.feed import as_segment, feed, fpdus
 from tests.truth import messages, mpastream
-from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
 
 REQUEST = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)
 REPLY = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1)
@@ -30,14 +31,16 @@ class Talk:
 
     def __init__(self, isn: tuple[int, int] = (1000, 0xFFFFF000), *, syn: bool = True) -> None:
         self.segments: list[Segment] = []
+        self.begin(isn, syn=syn)
+
+    def begin(self, isn: tuple[int, int], *, syn: bool = True) -> None:
+        """Begin with these initial sequence numbers, and with a handshake if ``syn`` is set."""
         self.isn = isn
-        self.next = [isn[0], isn[1]]
+        self.next = [isn[0] + (not syn), isn[1] + (not syn)]
         if syn:
             self.say(0, flags=SYN)
             self.say(1, flags=SYN | ACK)
             self.say(0, flags=ACK)
-        else:
-            self.next = [isn[0] + 1, isn[1] + 1]
 
     def say(
         self,
@@ -48,12 +51,16 @@ class Talk:
         size: int | None = None,
         captured: bool = True,
     ) -> int:
-        """Send octets in segments of ``size``; return the first sequence number."""
+        """Send octets in segments of ``size``; return the first sequence number.
+
+        A FIN or RST is in the last of them.
+        """
         first = self.next[direction]
         step = size or max(1, len(octets))
         for at in range(0, max(1, len(octets)), step):
-            self.copy(direction, self.next[direction], octets[at : at + step], flags, captured)
-            self.next[direction] += len(octets[at : at + step]) + bool(flags & (SYN | FIN))
+            now = flags if at + step >= len(octets) else flags & ~(FIN | RST)
+            self.copy(direction, self.next[direction], octets[at : at + step], now, captured)
+            self.next[direction] += len(octets[at : at + step]) + bool(now & (SYN | FIN))
         return first % 2**32
 
     def copy(
@@ -90,14 +97,17 @@ class Talk:
         self.close()
         return self.fed()
 
+    def captured(self) -> list[segment.Segment]:
+        """The segments as captured, one a millisecond."""
+        return [as_segment(number, each) for number, each in enumerate(self.segments, 1)]
+
     def fed(self, dialect: Dialect | None = None, *, straight: bool = True) -> list[Event]:
         """The events of this connection alone.
 
         :param dialect: the forced dialect.
         :param straight: whether the straight path may read segments.
         """
-        segments = (as_segment(number, each) for number, each in enumerate(self.segments, 1))
-        return feed(segments, dialect, straight=straight)
+        return feed(self.captured(), dialect, straight=straight)
 
 
 def say_startup(
@@ -150,10 +160,10 @@ def received(
     """
     events: list[Event] = []
     for frame, each in enumerate(segments, first):
-        segment = as_segment(frame, each)
+        taken = as_segment(frame, each)
         if connection is not None:
-            segment = segment._replace(flow=flow_of(connection, each.direction))
-        events += flows.receive(segment._replace(time_ns=segment.time_ns + later))
+            taken = taken._replace(flow=flow_of(connection, each.direction))
+        events += flows.receive(taken._replace(time_ns=taken.time_ns + later))
     return events
 
 

@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The segments of a connection, and how it ends (RFC 9293 3.4, 3.5, 3.6; RFC 5044 7.2, 8).
 
-Words describe a connection whose startup was captured:
-
-* ``>S`` and ``<S``: the FPDUs of a side; ``1`` and ``2`` their first octets and the rest; ``t``
-  other FPDUs of the same length
-* ``F`` a FIN, ``X`` a RST; alone, or in the segment of the octets before it
-* ``.`` an acknowledgement, ``Y`` the SYN again, ``w`` a few octets of text, ``p`` one octet
-* ``-``: not captured, ``+``: captured two segments later, ``=``: the octets are a copy
-* ``@100``: 100 octets after its place; the next segment of the side does not continue there
-* ``~30``: a pause of 30 seconds; ``new@100``: another connection on the same ports, with initial
-  numbers that are greater by 100; ``new@100/3``: without its first three segments
+The words are those of :mod:`tests.stream.scene`, after a startup.  ``1`` and ``2`` are the first
+octets of the FPDUs of a side, and the rest; ``t`` are other FPDUs of the same length; ``p`` is one
+octet.
 """
 
 from __future__ import annotations
@@ -22,10 +15,9 @@ import pytest
 
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS, Flows
-from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
-from tests.stream.feed import as_segment, feed, fpdus
-from tests.stream.scene import Scene, both
+from tests.stream.feed import feed, fpdus
+from tests.stream.scene import Octets, Scene, both
 from tests.stream.talk import (
     STREAM,
     TRUTH,
@@ -35,15 +27,14 @@ from tests.stream.talk import (
     ends,
     found,
     received,
-    started,
     whole,
 )
 from tests.truth import messages, mpastream
-from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
+from tests.truth.impair import ACK, RST, SYN, Segment
 
 FIRST = 600
 OTHER = [messages.send(msn, random.Random(99 + msn).randbytes(200))[0] for msn in range(1, 9)]
-OCTETS = {
+LETTERS: dict[str, Octets] = {
     "S": STREAM,
     "1": STREAM[:FIRST],
     "2": STREAM[FIRST:],
@@ -51,53 +42,12 @@ OCTETS = {
     "w": b"go away",
     "p": b"p",
 }
-FLAGS = {"F": FIN | ACK, "X": RST | ACK, "Y": SYN, ".": ACK}
-WORD = re.compile(r"([><])([S12twp]?)([FXY.]?)([-+=]?)(?:@(-?\d+))?")
 
 
-def segments_of(words: str) -> list[tuple[Segment, int]]:
-    """The segments of words, each with its delay in seconds."""
-    isn = (1_000_000_000, 2_000_000_000)
-    talk, segments, seconds = started(isn), list[tuple[Segment, int]](), 0
-    segments += [(each, 0) for each in talk.segments]
-    due = [float(at) for at in range(len(segments))]
-    for word in words.split():
-        if word[0] == "~":
-            seconds += int(word[1:])
-            continue
-        if word.startswith("new"):
-            away, _, missed = word[4:].partition("/")
-            isn = isn[0] + int(away), isn[1] + int(away)
-            talk = started(isn)
-            captured = talk.segments[int(missed or 0) :]
-        else:
-            captured = _segments(talk, word)
-        begin = len(segments)
-        segments += [(each, seconds) for each in captured]
-        due += [at + 2.5 * ("+" in word) for at in range(begin, len(segments))]
-    return [segments[at] for at in sorted(range(len(segments)), key=due.__getitem__)]
-
-
-def _segments(talk: Talk, word: str) -> list[Segment]:
-    """The segments of a word."""
-    match = WORD.fullmatch(word)
-    assert match, word
-    side, octets = "><".index(match[1]), OCTETS.get(match[2], b"")
-    flags = FLAGS.get(match[3], PSH | ACK)
-    before = len(talk.segments)
-    if match[4] == "=" or match[5] or match[3] == "Y":
-        place = talk.next[side] - len(octets) - bool(match[4] == "=" and flags & FIN)
-        if match[3] == "Y":
-            place, flags = talk.isn[side], SYN | ACK * side
-        elif match[4] != "=":
-            place = talk.next[side]
-        talk.copy(side, place + int(match[5] or 0), octets, flags)
-    elif octets and match[3]:
-        talk.say(side, octets[:-50], size=500)
-        talk.say(side, octets[-50:], flags=flags | PSH)
-    else:
-        talk.say(side, octets, flags=flags, size=500, captured=match[4] != "-")
-    return talk.segments[before:]
+def read(words: str, missed: int = 0) -> list[Event]:
+    """The events of a connection, whose first segments are not captured."""
+    scene = Scene(f">Q <A {words}", LETTERS, isn=(1_000_000_000, 2_000_000_000), size=500)
+    return feed(scene.captured()[missed:])
 
 
 WINDOW = SEQUENCE_WINDOW
@@ -106,9 +56,9 @@ NEXT = ">S <S >F <F"
 SITUATIONS: dict[str, str] = {
     # -- FINs: of both sides, repeated, with octets, captured before octets, of one side
     ">S <S >F <F": "closed",
-    ">S <S >F <F >. >F= <F=": "closed",
-    ">SF <SF >.": "closed",
-    ">S+ >F <S+ <F": "closed",
+    ">S <S >F <F > >F= <F=": "closed",
+    ">SF <SF >": "closed",
+    ">S+2 >F <S+2 <F": "closed",
     ">S >F <S": "half closed",
     ">S <S": "capture ended",
     ">S <S >F <F >S=@-1 <S=@-1": "closed",
@@ -120,7 +70,7 @@ SITUATIONS: dict[str, str] = {
     },
     # No window exceeds 1 GiB (RFC 7323 2.3), so the RST is dropped (RFC 9293 3.10.7.4).
     **{
-        f">1 <1 {by}{what}X@{away} {pause}>2 <2 >. {NEXT[6:]}": "closed"
+        f">1 <1 {by}{what}X@{away} {pause}>2 <2 > {NEXT[6:]}": "closed"
         for by in "><"
         for what in ("", "w")
         for away in (WINDOW, -WINDOW, 1 << 31)
@@ -128,7 +78,7 @@ SITUATIONS: dict[str, str] = {
     },
     # The RST does not have the next number.  It is challenged or dropped (RFC 5961 3.2).
     **{
-        f">1 <1 {by}X@{away} {pause}>2 <2 >.{close}": end
+        f">1 <1 {by}X@{away} {pause}>2 <2 >{close}": end
         for by in "><"
         for away in (1, 900_000, WINDOW - 1, -1, -500)
         for pause in ("", "~70 " * (away != 1))
@@ -136,19 +86,19 @@ SITUATIONS: dict[str, str] = {
     },
     # The RST has the next number.  The peer may have sent octets before the RST arrived.
     **{
-        f">S <1 >. {by}X@{away} {then}": "reset"
+        f">S <1 > {by}X@{away} {then}": "reset"
         for by in "><"
         for away in (0, 100)
         for then in (">F", "<F")
     },
-    ">S <1 >. <X@100 <2": "reset",
+    ">S <1 > <X@100 <2": "reset",
     ">1 <1 >2 >X <2": "reset",
     # After both FINs, a RST only ends the wait for copies, if all octets have arrived.
-    **{f">S <S {fins} {by}X": "closed" for fins in (">F <F >.", ">F <F", "<F >F") for by in "><"},
+    **{f">S <S {fins} {by}X": "closed" for fins in (">F <F >", ">F <F", "<F >F") for by in "><"},
     ">S >F <SF >X": "reset",
     # The octets before the RST were captured after it, and then acknowledged.
-    ">1 <1 >2+ >X <. <.": "reset",
-    "<1 >1 <2+ <X >. >.": "reset",
+    ">1 <1 >2+2 >X < <": "reset",
+    "<1 >1 <2+2 <X > >": "reset",
     # -- ports used again: a SYN or SYN,ACK with another number is another connection
     **{f"{NEXT} new@{away} {NEXT}": "closed closed" for away in (70_000, 500_000_000)},
     f">S <S new@900000000 {NEXT}": "reused closed",
@@ -160,7 +110,7 @@ SITUATIONS: dict[str, str] = {
         for away in (78_000_000, 900_000_000, -78_000_000, -900_000_000)
     },
     # -- copies: of the SYN, of FINs of the old connection, and of all its segments
-    ">Y >S <Y <S >Y ~100000 >F <F": "closed",
+    ">N >S <N <S >N ~100000 >F <F": "closed",
     f"{NEXT} new@0 {NEXT}": "closed",
     f"{NEXT} ~100000 new@0 {NEXT}": "closed closed",
     ">S <S >X new@0 >S <S >X": "reset",
@@ -173,19 +123,10 @@ SITUATIONS: dict[str, str] = {
 }
 
 
-def read(segments: list[tuple[Segment, int]]) -> list[Event]:
-    """The events of segments, one a millisecond, some with a delay in seconds."""
-    captured = (as_segment(number, each) for number, (each, _) in enumerate(segments, 1))
-    return feed(
-        each._replace(time_ns=each.time_ns + seconds * SECOND)
-        for each, (_, seconds) in zip(captured, segments, strict=True)
-    )
-
-
 @pytest.mark.parametrize("words", SITUATIONS)
 def test_situations(words: str) -> None:
     """Each connection has its FPDUs once, without errors, and the right ending."""
-    events = read(segments_of(words))
+    events = read(words)
     endings = re.findall("half closed|capture ended|[a-z]+", SITUATIONS[words])
     assert [each.ending for each in ends(events)] == endings
     for number in range(len(endings)):
@@ -204,7 +145,7 @@ def test_situations(words: str) -> None:
 def test_the_same_numbers_and_other_octets(missed: int, only: str, end: str, how: str) -> None:
     """Some senders begin with the same number each time.  Other octets show a new connection."""
     sides = [f"{side}{'t' if only in ('both', side) else 'S'}" for side in "><"]
-    events = read(segments_of(f">S <S {end} new@0 {' '.join(sides)} >F <F")[missed:])
+    events = read(f">S <S {end} new@0 {' '.join(sides)} >F <F", missed)
     if not missed:
         check_whole(events, 0)
     for direction in (0, 1):
@@ -221,9 +162,9 @@ def test_a_reset_in_a_hole_of_the_capture(before: bool, by: str) -> None:
     :param before: whether an acknowledgement before the RST shows that, too.
     """
     other = "<" if by == ">" else ">"
-    acknowledged = f"{other}. " * before
-    words = f"{by}1 {other}S {by}2- {acknowledged}{by}X@{FIRST - len(STREAM)} {other}. >F <F"
-    assert [each.ending for each in ends(read(segments_of(words)))] == ["closed"]
+    acknowledged = f"{other} " * before
+    words = f"{by}1 {other}S {by}2- {acknowledged}{by}X@{FIRST - len(STREAM)} {other} >F <F"
+    assert [each.ending for each in ends(read(words))] == ["closed"]
 
 
 def test_syns_that_are_reset() -> None:
@@ -287,9 +228,12 @@ def test_a_closed_connection_ends_while_the_capture_continues() -> None:
     After the end of a capture nothing is left.
     """
     flows = Flows(first_number=7)
-    assert not ends(received(flows, whole().segments))
-    other = whole((5, 6)).segments[:1]
-    events = received(flows, other, 900, connection=5, later=LINGER_NS + 10**9)
+    segments, other = whole().segments, whole((5, 6)).segments[:1]
+    assert not ends(received(flows, segments))
+    # Frame 900 comes just half a minute after the second FIN, and then a nanosecond later.
+    later = LINGER_NS + (len(segments) - 1 - 900) * 1_000_000
+    assert not ends(received(flows, other, 900, connection=5, later=later))
+    events = received(flows, other, 900, connection=5, later=later + 1)
     assert [(each.ending, each.connection.number) for each in ends(events)] == [("closed", 7)]
     assert [each.connection.number for each in ends(flows.finish())] == [8]
     assert flows.finish() == []
@@ -298,5 +242,4 @@ def test_a_closed_connection_ends_while_the_capture_continues() -> None:
 def test_an_endpoint_to_itself() -> None:
     """Both directions have one flow.  They cannot be distinguished, but nothing fails."""
     same = bytes.fromhex("7f000001 7f000001 0fa0 0fa0")
-    segments = [as_segment(number, each) for number, each in enumerate(whole().segments, 1)]
-    assert len(ends(feed(each._replace(flow=same) for each in segments))) >= 1
+    assert len(ends(feed(each._replace(flow=same) for each in whole().captured()))) >= 1

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Limits of memory that the user sets: they cause no false report, and every loss is reported."""
+"""Limits of memory, and the memory that connections take.
+
+Limits that the user sets cause no false report, and every loss is reported.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections import Counter
 from typing import Any
 
@@ -12,12 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.messages import Messages
 from tests.stream.cut import gaps
-from tests.stream.feed import expected, feed_truth, fpdus, reported
-from tests.stream.talk import STREAM, ULPDUS, ends, received, started, whole
+from tests.stream.feed import as_segment, expected, feed_truth, fpdus, reported
+from tests.stream.talk import STREAM, Talk, ends, received, started
+from tests.stream.work import traced
 from tests.truth import impair
 from tests.truth.cases import case
 from tests.truth.impair import ACK, RST, SYN, Segment
@@ -142,23 +149,57 @@ def test_idle_connections_make_room() -> None:
     assert [each.connection.number for each in ends(events)] == list(range(15))
 
 
-@pytest.mark.parametrize("by_turns", [False, True])
-def test_a_limit_of_one_connection(by_turns: bool) -> None:
-    """Connections that follow each other do not reach the limit.
+# -- memory ----------------------------------------------------------------------------------------
 
-    If they send by turns, each segment ends the other connection.  Nothing fails or is false.
-    """
-    segments = whole().segments
-    sent = [(each, number) for number in range(5) for each in segments]
-    if by_turns:
-        sent = [(each, number) for each in segments for number in range(2)]
-    flows = Flows(limits=Limits(connections=1))
-    events: list[Event] = []
-    for frame, (each, number) in enumerate(sent, 1):
-        events += received(flows, [each], frame, connection=number)
-    events += flows.finish()
-    assert not [each for each in events if isinstance(each, ErrorFound)]
-    assert {each.ulpdu for each in fpdus(events)} <= set(ULPDUS)
-    if not by_turns:
-        assert [each.ending for each in ends(events)] == ["closed"] * 5
-        assert not [each for each in events if isinstance(each, GapFound)]
+
+@pytest.mark.parametrize("hole", [False, True])
+def test_memory_of_ordinary_traffic_is_bounded(hole: bool) -> None:
+    """16 MiB of other traffic leave almost nothing in memory, with a hole or without."""
+    flows = Flows()
+    payload = random.Random(1).randbytes(65_000)
+    talk = Talk()
+    received(flows, talk.segments)
+    first = as_segment(0, talk.segments[0])
+    with traced() as memory:
+        for number in range(250):
+            seq = (talk.next[0] + 65_000 * number + 10 * hole) % 2**32
+            octets = bytes(bytearray(payload))
+            flows.receive(first._replace(seq=seq, flags=ACK, payload=octets, length=65_000))
+        held, peak = memory()
+    assert held < 6 << 20 and peak < 12 << 20
+
+
+def test_memory_of_connections_in_order() -> None:
+    """An idle connection without missing FPDUs costs little: there may be 100,000 of them."""
+    talk = started()
+    for direction in (0, 1):
+        talk.say(direction, STREAM, size=500)
+    flows = Flows()
+    count = 250
+    with traced() as memory:
+        for number in range(count):
+            received(flows, talk.segments, 100 * number, connection=number, later=17 * 10**17)
+        held = memory()[0]
+    # All connections share the octets that are kept for comparison.  These do not count.
+    assert held - (256 << 10) < 2 * count * 1300
+
+
+@pytest.mark.parametrize(("consumer", "most"), [(Messages, 2000), (Checks, 1000)])
+def test_memory_of_messages_and_checks(consumer: type[Messages] | type[Checks], most: int) -> None:
+    """The cost of an idle connection for messages and for checks, in octets a direction."""
+    talk = started()
+    for direction in (0, 1):
+        talk.say(direction, STREAM, size=500)
+    count = 500
+    flows, takes = Flows(), consumer()
+    events = []
+    for number in range(count):
+        events += received(flows, talk.segments, 100 * number, connection=number)
+    # What all connections share does not count.
+    for event in events[: len(events) // count]:
+        consumer().take(event)
+    with traced() as memory:
+        for event in events:
+            takes.take(event)
+        held = memory()[0]
+    assert held < 2 * count * most

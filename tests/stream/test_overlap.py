@@ -51,8 +51,7 @@ def test_startup_frames_are_compared_as_well() -> None:
     talk.say(0, STREAM[100:], size=500)
     # One octet that is not the newest is no keep-alive probe.
     talk.copy(0, seq + 60, changed(STREAM[40:41], 0))
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     differ = [(16, 1), (17, 1), (18, 3), (60, 1)]
     assert overlaps(events) == [(0, seq + at, length) for at, length in differ]
     assert {each.crc for each in fpdus(events, 0)} == {"good"}
@@ -69,8 +68,7 @@ def test_a_keepalive_probe_is_no_overlap(garbage: bool) -> None:
         assert newest >= seq
         octet = STREAM[min(at + 500, len(STREAM)) - 1]
         talk.copy(0, newest, bytes([octet ^ 0x55 * garbage]))
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     assert overlaps(events) == []
     check_all_found(events)
 
@@ -152,5 +150,5 @@ def test_only_captured_octets_are_compared(seed: int, markers: bool, crc: bool) 
         talk.next[0] = BASE + at
         for _ in range(rng.randrange(3)):
             talk.say(1, flags=ACK)
-    events = feed(cut_to(talk, cuts))
+    events = feed(cut_to(talk.captured(), cuts))
     assert overlaps(events) == [(0, *each) for each in differing]

@@ -9,18 +9,42 @@ from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.interoperability import RNIC
+from scapy_mpa.wire.interoperability import RNIC, Kinds, Offer, kinds_of
 from tests.stream.feed import fpdus
 from tests.stream.startup import ULPDUS, ended, reply, request
 from tests.stream.talk import Talk
 from tests.truth.mpastream import build_stream
-from tests.wire.test_interoperability import CELLS
 
-KINDS = {
-    "RDMAC": RNIC.RDMAC,
-    "Non-perms.": RNIC.NON_PERMISSIVE,
-    "Permissive": RNIC.PERMISSIVE,
+RDMAC, NON_PERMISSIVE, PERMISSIVE = RNIC
+KINDS = {"RDMAC": RDMAC, "Non-perms.": NON_PERMISSIVE, "Permissive": PERMISSIVE}
+
+FIGURES = {
+    15: (
+        ("RDMAC M=1", "V=0 M=1/1", "close", "close"),
+        ("Non-perms. M=0", "close", "V=1 M=0/0", "V=1 M=0/1"),
+        ("Non-perms. M=1", "close", "V=1 M=1/0", "V=1 M=1/1"),
+    ),
+    16: (
+        ("RDMAC M=1", "V=0 M=1/1", "N/A", "V=0 M=1/1"),
+        ("Permissive M=0", "V=0 M=1/1", "V=1 M=0/0", "V=1 M=0/1"),
+        ("Permissive M=1", "V=0 M=1/1", "V=1 M=1/0", "V=1 M=1/1"),
+    ),
+    17: (
+        ("Non-perms. M=0", "V=1 M=0/0", "V=1 M=0/1", "V=1 M=0/0", "V=1 M=0/1"),
+        ("Non-perms. M=1", "V=1 M=1/0", "V=1 M=1/1", "V=1 M=1/0", "V=1 M=1/1"),
+        ("Permissive M=0", "V=1 M=0/0", "V=1 M=0/1", "V=1 M=0/0", "V=1 M=0/1"),
+        ("Permissive M=1", "V=1 M=1/0", "V=1 M=1/1", "V=1 M=1/0", "V=1 M=1/1"),
+    ),
 }
+"""A row for each Initiator, and a column for each Responder, in the same order: V, then M of the
+receive direction of Initiator and Responder."""
+
+CELLS = [
+    (f"figure {number}", row[0], column[0], result)
+    for number, rows in FIGURES.items()
+    for row in rows
+    for column, result in zip(rows, row[1:], strict=True)
+]
 
 
 def fields(heading: str, crc: bool) -> dict[str, int]:
@@ -84,4 +108,29 @@ def test_figures(figure: str, initiator: str, responder: str, result: str, crc: 
     assert end.rnics is not None
     for kinds, heading in zip(end.rnics, (initiator, responder), strict=True):
         assert KINDS[heading.split(" M=")[0]] in kinds
-        assert (RNIC.RDMAC in kinds) <= (fields(heading, crc)["revision"] == 0 or "V=0" in result)
+        assert (RDMAC in kinds) <= (fields(heading, crc)["revision"] == 0 or "V=0" in result)
+
+
+@pytest.mark.parametrize(
+    ("request_", "reply", "kinds"),
+    [
+        ((0, 1, 1), (0, 1, 1), ((RDMAC,), (RDMAC, PERMISSIVE))),
+        ((0, 1, 1), (1, 0, 1), ((RDMAC,), (NON_PERMISSIVE,))),
+        ((1, 0, 0), (0, 1, 1), ((NON_PERMISSIVE, PERMISSIVE), (RDMAC,))),
+        ((1, 1, 0), (1, 0, 1), ((NON_PERMISSIVE, PERMISSIVE), (NON_PERMISSIVE, PERMISSIVE))),
+        # These are no RDMAC RNICs, and no IETF RNIC asks with revision 0.
+        ((0, 0, 1), (0, 0, 1), None),
+        ((0, 1, 0), (0, 1, 1), None),
+        ((0, 1, 1), (0, 0, 1), None),
+        # Outside the appendix.
+        ((2, 0, 1), (2, 0, 1), None),
+        ((1, 0, 1), (2, 0, 1), None),
+        ((129, 0, 0), (129, 0, 0), None),
+    ],
+)
+def test_kinds_of_rnic(
+    request_: tuple[int, ...], reply: tuple[int, ...], kinds: Kinds | None
+) -> None:
+    """Permissive IETF RNICs cannot be distinguished from non-permissive ones (C.3)."""
+    offers = (Offer(each[0], bool(each[1]), bool(each[2])) for each in (request_, reply))
+    assert kinds_of(*offers) == kinds

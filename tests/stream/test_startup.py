@@ -16,7 +16,7 @@ from scapy_mpa.stream.events import GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.startup import StartupKind
 from tests.stream.cut import wrong
-from tests.stream.feed import as_segment, fpdus
+from tests.stream.feed import fpdus
 from tests.stream.scene import Octets, Scene, both
 from tests.stream.startup import (
     PROSE,
@@ -275,9 +275,7 @@ def test_each_rejection_costs_the_same(beginning: str) -> None:
     """The work for a rejection does not grow with the number of earlier rejections."""
 
     def cost(times: int) -> int:
-        talk = Scene(beginning + ">Q <R " * times, {"z": bytes(100)})
-        segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
-        flows = Flows()
+        segments, flows = Scene(beginning + ">Q <R " * times, {"z": bytes(100)}).captured(), Flows()
         return calls(lambda: [flows.receive(each) for each in segments])
 
     assert cost(300) < 3.3 * cost(100)

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The beginning of a connection, its stalls, and the messages within which it ended.
 
-A word is a segment: the milliseconds at which it is captured, ``>`` or ``<`` for the sender, and
-
-* ``S`` a SYN, ``Q`` a Request, ``A`` a Reply, ``F`` a FIN, ``X`` a RST, ``.`` an acknowledgement
-* ``f`` an FPDU, ``g`` one without the Last flag, ``b`` one with a bad CRC
-* ``m`` an FPDU that is not captured, ``r`` its retransmission, which is captured
-* ``c`` the sender's last segment again, ``d`` its acknowledgement again
+The words are those of :mod:`tests.stream.scene`, each with the time of its capture in milliseconds.
+``f`` is an FPDU, ``g`` one without the Last flag, ``b`` one with a bad CRC.
 """
 
 from __future__ import annotations
@@ -15,83 +11,48 @@ import re
 
 import pytest
 
-from scapy_mpa.capture import open_capture
-from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.segment import Segment
-from tests.captures import PCAPS
-from tests.stream.feed import as_segment, decoded, feed
-from tests.stream.startup import ended, reply, request
-from tests.stream.talk import Talk, started
-from tests.truth import impair, messages
-from tests.truth.impair import ACK, FIN, PSH, RST, SYN
+from tests.stream.scene import Octets, Scene
+from tests.stream.startup import both_ways
+from tests.stream.talk import started
+from tests.truth import messages
 from tests.truth.mpastream import Damage, build_stream
 
 MS = 1_000_000
-FLAGS = {"S": SYN, "F": FIN | ACK, "X": RST | ACK, ".": ACK}
 WHOLE, OPEN = (messages.untagged_header(messages.SEND, 0, 1, 0, last) for last in (True, False))
-OCTETS = {
-    "Q": request(),
-    "A": reply(),
-    "f": build_stream([WHOLE])[0],
-    "g": build_stream([OPEN])[0],
-    "b": build_stream([OPEN], damage={0: Damage(crc_xor=1)})[0],
-    "m": build_stream([WHOLE])[0],
+LETTERS: dict[str, Octets] = {
+    "f": build_stream([WHOLE]),
+    "g": build_stream([OPEN]),
+    "b": build_stream([OPEN], damage={0: Damage(crc_xor=1)}),
 }
+"""FPDUs of 24 octets."""
 
 
 def segments_of(words: str) -> list[Segment]:
     """The segments of a connection in words."""
-    talk, segments = Talk(syn=False), []
-    if "S" in words:
-        talk.next = [*talk.isn]
-    last: dict[int, impair.Segment] = {}
-    missed = 0
-    for word in words.split():
-        time, direction, what = int(word[:-2]), "><".index(word[-2]), word[-1]
-        if what in "cd":
-            again = last[direction]
-            talk.segments.append(again if what == "c" else again._replace(payload=b"", flags=ACK))
-        elif what == "r":
-            talk.copy(direction, missed, OCTETS["m"])
-        else:
-            flags = FLAGS.get(what, PSH | ACK) | (ACK if direction else 0)
-            begin = talk.say(direction, OCTETS.get(what, b""), flags=flags, captured=what != "m")
-            if what == "m":
-                missed = begin
-                continue
-            last[direction] = talk.segments[-1]
-        segment = as_segment(len(talk.segments), talk.segments[-1])
-        segments.append(segment._replace(time_ns=time * MS))
-    return segments
+    return Scene(f"... {words}", LETTERS).captured()
 
 
-def end_of(segments: list[Segment]) -> ConnectionEnded:
-    """The end of the one connection, the same on both reading paths."""
-    found, other = (ended(feed(segments, straight=straight)) for straight in (True, False))
-    assert found == other
-    return found
-
-
-BEGUN = "5>S 6<S 8>. 20>Q 21<. 70<A 71>. "
+BEGUN = "5>N 6<N 8> 20>Q 21< 70<A 71> "
 """A handshake that takes 3 milliseconds, and a startup that takes 50, in seven frames."""
 NO_STALL = (0, 0, None, "")
 
 STALLS = {
-    "all in time": ("80>f 90<. 100<f 110>.", NO_STALL),
-    "nothing is outstanding": ("80>f 90<. 900<f 901>. 2000>f 2001<.", NO_STALL),
-    "just in time": ("80>f 279<.", NO_STALL),
-    "an acknowledgement is late": ("80>f 280<.", (1, 200, 9, ">")),
-    "a FIN is late": ("80>f 400>F 401<F 402>.", (1, 320, 9, ">")),
-    "the last acknowledgement is late": ("80>F 81<F 500>.", (1, 419, 10, "<")),
-    "copies are no progress": ("80>f 180>c 279>c 301<.", (1, 221, 11, ">")),
-    "repeated acknowledgements are no progress": ("80>f 90<d 180<d 290<.", (1, 210, 11, ">")),
-    "new octets are progress": ("80>f 179>f 278>f 377<.", NO_STALL),
-    "octets that fill a hole are progress": ("80>m 90>f 390>r 391<.", (1, 300, 9, ">")),
-    "the longest of three counts": ("80>f 300<. 301>f 701<. 702<f 1000>.", (3, 400, 11, ">")),
-    "octets of the Responder wait": ("80>f 81<f 300>.", (1, 219, 10, "<")),
-    "a stall lasts to the end": ("80>f 280>c 680>c", (1, 600, None, ">")),
+    "all in time": ("80>f 90< 100<f 110>", NO_STALL),
+    "nothing is outstanding": ("80>f 90< 900<f 901> 2000>f 2001<", NO_STALL),
+    "just in time": ("80>f 279<", NO_STALL),
+    "an acknowledgement is late": ("80>f 280<", (1, 200, 9, ">")),
+    "a FIN is late": ("80>f 400>F 401<F 402>", (1, 320, 9, ">")),
+    "the last acknowledgement is late": ("80>F 81<F 500>", (1, 419, 10, "<")),
+    "copies are no progress": ("80>f 180>f= 279>f= 301<", (1, 221, 11, ">")),
+    "repeated acknowledgements are no progress": ("80>f 90<! 180<! 290<", (1, 210, 11, ">")),
+    "new octets are progress": ("80>f 179>f 278>f 377<", NO_STALL),
+    "octets that fill a hole are progress": ("80>-f 90>f 390>f=@-24 391<", (1, 300, 9, ">")),
+    "the longest of three counts": ("80>f 300< 301>f 701< 702<f 1000>", (3, 400, 11, ">")),
+    "octets of the Responder wait": ("80>f 81<f 300>", (1, 219, 10, "<")),
+    "a stall lasts to the end": ("80>f 280>f= 680>f=", (1, 600, None, ">")),
     "a RST is no progress": ("80>f 480<X", (1, 400, None, ">")),
-    "a late copy is no part of a stall": ("80>f 90<. 500>c 501<.", NO_STALL),
+    "a late copy is no part of a stall": ("80>f 90< 500>f= 501<", NO_STALL),
 }
 
 
@@ -105,19 +66,19 @@ def test_stalls(name: str) -> None:
     """Stalls are counted.  The longest has its time, its last frame, and whose octets waited."""
     words, (count, longest, frame, senders) = STALLS[name]
     segments = segments_of(BEGUN + words)
-    found = end_of(segments)
+    found = both_ways(segments)
     assert found.timing == (1, 5 * MS, 3 * MS, 50 * MS, count, longest * MS, frame, sides(senders))
     assert found.time_ns == segments[-1].time_ns
 
 
 BEGINNINGS = {
-    "the Request ends the handshake": ("5>S 6<S 20>Q 30<A", (15, 10)),
-    "the SYN is lost once": ("5>S 1005>c 1006<S 1008>. 1010>Q 1020<A", (1003, 10)),
-    "the SYN,ACK is not captured": ("5>S 8>. 20>Q 30<A", (3, 10)),
-    "the SYN is not captured": ("20>Q 30<A 31>. 40>f 41<.", (None, 10)),
-    "the Request is not captured": ("30<A 31>. 40>f 41<.", (None, None)),
-    "nobody answers": ("5>S 6<S 8>. 20>Q 21<.", (3, None)),
-    "the Request comes twice": ("5>S 6<S 8>. 20>Q 300>c 310<A", (3, 290)),
+    "the Request ends the handshake": ("5>N 6<N 20>Q 30<A", (15, 10)),
+    "the SYN is lost once": ("5>N 1005>N 1006<N 1008> 1010>Q 1020<A", (1003, 10)),
+    "the SYN,ACK is not captured": ("5>N 8> 20>Q 30<A", (3, 10)),
+    "the SYN is not captured": ("20>Q 30<A 31> 40>f 41<", (None, 10)),
+    "the Request is not captured": ("30<A 31> 40>f 41<", (None, None)),
+    "nobody answers": ("5>N 6<N 8> 20>Q 21<", (3, None)),
+    "the Request comes twice": ("5>N 6<N 8> 20>Q 300>Q= 310<A", (3, 290)),
 }
 
 
@@ -128,16 +89,14 @@ def test_beginnings(name: str) -> None:
     expected = tuple(None if each is None else each * MS for each in took)
     for begin_ns in (0, -(10**18)):
         segments = [each._replace(time_ns=each.time_ns + begin_ns) for each in segments_of(words)]
-        timing = end_of(segments).timing
-        assert timing is not None
+        timing = both_ways(segments).timing
         assert (timing.handshake_ns, timing.startup_ns) == expected
 
 
 def test_acknowledgements_not_captured() -> None:
     """With one direction alone it is unknown which octets are outstanding."""
     segments = [each for each in segments_of("20>Q 30<A 40>f 500>f 900>f") if each.frame != 2]
-    timing = end_of(segments).timing
-    assert timing is not None and timing.stalls == 0
+    assert both_ways(segments).timing.stalls == 0
 
 
 WITHIN = {
@@ -147,10 +106,10 @@ WITHIN = {
         "80>g 81<g",
         ", within a message of the Initiator and of the Responder",
     ),
-    "of the side that closes": ("80>g 81>F 82<F 83>.", ", within a message of the Initiator"),
-    "open after a filled hole": ("80>m 81>g 90>r", ", within a message of the Initiator"),
-    "a message that may have ended in a hole": ("80>g 81>m 82<.", ""),
-    "a damaged FPDU shows nothing": ("80>b 81<.", ""),
+    "of the side that closes": ("80>g 81>F 82<F 83>", ", within a message of the Initiator"),
+    "open after a filled hole": ("80>-f 81>g 90>f=@-24", ", within a message of the Initiator"),
+    "a message that may have ended in a hole": ("80>g 81>-f 82<", ""),
+    "a damaged FPDU shows nothing": ("80>b 81<", ""),
 }
 
 
@@ -158,8 +117,7 @@ WITHIN = {
 def test_within_messages(name: str) -> None:
     """A message is open if the last FPDU has no Last flag, and nothing is missing after it."""
     words, text = WITHIN[name]
-    end = end_of(segments_of(BEGUN + words)).end
-    assert end is not None
+    end = both_ways(segments_of(BEGUN + words)).end
     how = "closed by the Initiator" if "F" in words else "capture ended"
     assert end.text == how + text
     assert list(end.within_message) == re.findall("initiator|responder", text.lower())
@@ -171,30 +129,5 @@ def test_a_whole_message_after_two_holes() -> None:
     half, talk = truth[0].end // 2, started()
     for begin, end in ((0, 2), (3, 6), (8, 10), (2, 3), (6, 8)):
         talk.copy(0, talk.next[0] + begin * half, octets[begin * half : end * half])
-    end = end_of([as_segment(number, each) for number, each in enumerate(talk.segments, 1)]).end
-    assert end is not None and end.within_message == ()
-
-
-CAPTURES = {
-    # By tshark: from the SYN to the next segment, from Request to Reply, the frames around the
-    # longest time without progress of either side, and the sides that stopped within a message.
-    "close_midmsg_clientkill.pcap.gz": (351, 147_613, NO_STALL, ["initiator"]),
-    "netem_loss15_heavy_crcoff_at_server_B.pcap.gz": (
-        15_872,
-        185_793,
-        (1, 218_739, 456, "><"),
-        ["initiator", "responder"],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CAPTURES)
-def test_captures(name: str) -> None:
-    """Captures of real stacks, in microseconds."""
-    handshake, startup, (count, longest, frame, senders), within = CAPTURES[name]
-    with open_capture(PCAPS / name) as capture:
-        found = end_of(list(decoded(capture)))
-    assert found.timing is not None and found.end is not None
-    stalls = count, longest * 1000, frame, sides(senders)
-    assert found.timing[2:] == (handshake * 1000, startup * 1000, *stalls)
-    assert list(found.end.within_message) == within
+    end = both_ways(talk.captured()).end
+    assert end.within_message == ()

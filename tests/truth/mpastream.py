@@ -123,7 +123,7 @@ def _append(
         if markers and len(stream) % 512 == 0:
             marked.append(len(stream))
             fpduptr = len(stream) - places[0] if places else 0
-            stream += struct.pack(">HH", reserved, fpduptr)
+            stream += struct.pack(">HH", reserved, fpduptr % 2**16)
         word = content[position : position + 4]
         places += range(len(stream), len(stream) + len(word))
         stream += word

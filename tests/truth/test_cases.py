@@ -13,7 +13,6 @@ from tests.truth import impair, messages, mpastream
 from tests.truth.cases import case, dimensions_of
 from tests.truth.dimensions import VALUES, Dimensions
 from tests.truth.findable import findable
-from tests.truth.headers import Header, header_of
 from tests.truth.impair import ACK, SYN, Half, Segment
 from tests.truth.mpastream import Damage
 from tests.truth.wanted import Wanted
@@ -55,20 +54,6 @@ def test_all_captured_fpdus_are_required_if_all_is_known(seed: int) -> None:
             fpdu.seq_offset for fpdu in captured
         ]
     assert all(each.is_required and not each.is_cut for each in made.wanted.values())
-
-
-def test_headers() -> None:
-    """Octets written by hand from RFC 5041 figures 3 and 4, whole and cut."""
-    tagged = bytes.fromhex("c140 00000007 0000000000000009") + b"pay"
-    assert header_of(tagged, 17) == Header(True, True, 1, 1, 0, stag=7, to=9, payload_length=3)
-    untagged = bytes.fromhex("4144 0000000b 00000000 00000001 00000002")
-    whole = header_of(untagged, 18)
-    assert whole[:5] == (False, True, 1, 1, 4)
-    assert whole[7:] == (0, 1, 2, 11, 0)
-    cut = header_of(untagged[:12], 18)
-    assert (cut.qn, cut.msn, cut.mo, cut.invalidate_stag) == (0, None, None, 11)
-    assert header_of(b"", 0) == Header(payload_length=0)
-    assert header_of(b"", 5) == Header()
 
 
 # -- the rules, one by one -------------------------------------------------------------------------
@@ -188,28 +173,3 @@ def test_rules(missing: str, options: dict[str, Any], required: str) -> None:
     assert {at for at, each in wanted.items() if each.is_required} == numbers(required)
     if missing in MAY_BE_FOUND:
         assert wanted.keys() == numbers(MAY_BE_FOUND[missing])
-
-
-def test_rule_2_statement_of_a_wrong_length() -> None:
-    """The FPDU is reported with its wrong length."""
-    statement = found(damage={3: Damage(ulpdu_length=5000)})[3].statement
-    assert (statement.ulpdu_length, statement.crc) == (5000, "bad")
-    assert statement.header.payload_length == 5000 - 18
-
-
-def test_rule_7_statement_of_a_cut_fpdu() -> None:
-    """The FPDU is reported with its captured octets."""
-    cut = found(cut={4: 30, 13: 10})
-    assert (cut[4].statement.crc, cut[4].statement.payload) == ("unknown", bytes([5]) * 10)
-    assert cut[13].statement.header.msn is None
-
-
-def test_a_capture_is_cut_as_the_truth_counts() -> None:
-    """The file holds as much of each payload as the truth says for the snap length."""
-    for network in ("IPv4", "IPv6", "VLAN", "IPv6 in VLAN", "TCP options"):
-        made = case(1, snap=140, network=network)
-        for frame, (segment, left) in zip(made.frames(), made.captured, strict=True):
-            # Shorter ones are padded.
-            if len(frame) > 60:
-                assert frame[:140].endswith(segment.payload[:left])
-            assert left == len(segment.payload) or len(frame[:140]) == 140

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The sources of truth agree with the published examples and the captures."""
+"""The sources of truth agree with the captures.  ``tests/wire`` has the published FPDUs."""
 
 from __future__ import annotations
 
 import json
 import pathlib
-import struct
 from collections import Counter
 
 import pytest
 
 from tests.captures import CRAFTED, OVER_IFT, OVER_TCP, PCAPS, REAL, capture_name, expectation
 from tests.truth import iftwalker, walker
-from tests.truth.mpastream import Damage, TrueFPDU, build_stream
+from tests.truth.mpastream import Damage, build_stream
 
 COUNTED = {
     "packets": 10672,
@@ -27,34 +26,6 @@ COUNTED = {
 It stopped at a ULPDU_Length of 0 in the probe, and counted two FPDUs less in connection 106.  The
 Send after it has a good CRC.
 """
-
-# The published examples -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("control", "first", "second"),
-    [
-        ("4143", "52239983", "84925898"),  # RFC 5044, figures 5 and 6
-        ("4003", "4c86b384", "a19cd103"),  # draft-ietf-rddp-mpa-01, 5.2: both versions 0
-    ],
-)
-def test_published_fpdus(control: str, first: str, second: str) -> None:
-    """Figures 5 and 6 of RFC 5044 and of the draft before it, octet by octet."""
-    head = bytes.fromhex(control)
-    figure5 = head + struct.pack(">IIII", 0, 0, 1, 0) + bytes(24)
-    stream, truth = build_stream([figure5], markers=True)
-    assert stream == bytes.fromhex("00000000 002a") + figure5 + bytes.fromhex(first)
-    assert truth == [TrueFPDU(0, 4, 0x34, 42, figure5, 1, True)]
-
-    # A first FPDU of 492 octets with its leading marker: a ULPDU of 482.
-    figure6 = head + struct.pack(">IIII", 0, 0, 2, 0) + bytes(24)
-    stream, truth = build_stream([bytes(482), figure6], markers=True)
-    assert truth[1] == TrueFPDU(0x1EC, 0x1EC, 0x220, 42, figure6, 1, True)
-    expected = bytes.fromhex("002a") + figure6[:18] + bytes.fromhex("00000014") + figure6[18:]
-    assert stream[0x1EC:] == expected + bytes.fromhex(second)
-
-
-# The walker and the captures ----------------------------------------------------------------------
 
 
 def test_a_bad_length_is_not_trusted() -> None:

@@ -7,10 +7,11 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.wire.crc import crc_is_good
+from scapy_mpa.wire.ddp import DDPHeader, build_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import (
     build_fpdu,
@@ -20,7 +21,8 @@ from scapy_mpa.wire.fpdu import (
     pad_length,
     strip_markers,
 )
-from tests.truth.mpastream import build_stream
+from scapy_mpa.wire.rdmap import build_control
+from tests.truth.mpastream import TrueFPDU, build_stream
 from tests.wire.placed import placed
 
 PHASES = [phase for phase in range(0, 512, 4) if phase != 4]
@@ -80,32 +82,16 @@ def test_without_markers() -> None:
         check(ulpdu_length, None)
 
 
-@given(st.integers(0, 64768), st.sampled_from(PHASES))
+@given(st.integers(0, 64768) | st.sampled_from((64769, 65535)), st.sampled_from(PHASES))
+@example(65020, 508)
+@example(65535, 0)
 def test_any_length(ulpdu_length: int, phase: int) -> None:
-    """Any ULPDU that DDP may pass down (RFC 5044 3), anywhere in a marked stream."""
+    """Any ULPDU, anywhere in a marked stream.
+
+    DDP may pass down no more than 64768 octets (RFC 5044 3).  The last Marker of a longer FPDU
+    holds the lower 16 bits of its distance.
+    """
     check(ulpdu_length, phase)
-
-
-@pytest.mark.parametrize("ulpdu_length", [64769, 65020, 65535])
-def test_longer_than_fpduptr_can_say(ulpdu_length: int) -> None:
-    """The last Marker of an FPDU near 64 KiB holds the lower 16 bits of its distance."""
-    for phase in (0, 8, 256, 508):
-        places = []
-        at = phase
-        for _ in range(-(-(2 + ulpdu_length) // 4) * 4 + 4):
-            if at % 512 == 0:
-                places.append(at - phase)
-                at += 4
-            at += 1
-        layout = fpdu_layout(ulpdu_length, phase)
-        assert layout.length == at - phase
-        assert layout.markers == tuple(places)
-        seq_offset = 0 if phase else 4
-        assert layout.fpduptrs == tuple(max(0, each - seq_offset) % 65536 for each in places)
-        fpdu = build_fpdu(OCTETS[:ulpdu_length], phase)
-        assert layout.unpack.unpack_from(fpdu) == layout.fpduptrs
-        assert {fpdu[each : each + 2] for each in places} == {b"\0\0"}
-        assert strip_markers(fpdu, layout.markers)[2 : 2 + ulpdu_length] == OCTETS[:ulpdu_length]
 
 
 @pytest.mark.parametrize("ulpdu_length", [-1, 65536])
@@ -122,3 +108,59 @@ def test_no_such_phase(phase: int) -> None:
     for refuse in (lambda: fpdu_length(42, phase), lambda: build_fpdu(bytes(42), phase)):
         with pytest.raises(LocalProtocolError, match=f"cannot begin at offset {phase} modulo"):
             refuse()
+
+
+# -- published FPDUs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "control", "first", "second"),
+    [
+        # DDP Control Field; CRC32c of figures 5 and 6.
+        (1, "41 43", "52 23 99 83", "84 92 58 98"),  # RFC 5044
+        (0, "40 03", "4c 86 b3 84", "a1 9c d1 03"),  # draft-ietf-rddp-mpa-01
+    ],
+)
+def test_figures_5_and_6(version: int, control: str, first: str, second: str) -> None:
+    """Header, payload and place give the published octets, with the Marker as annotated.
+
+    RFC 5044 and draft-ietf-rddp-mpa-01 annotate the same two FPDUs; the draft's have DDP and RDMAP
+    version 0.  Each is a Send in one segment.  The tests' own maker of streams gives the same.
+
+    The CRC is good.  With any bit changed, also in the Marker, it is bad.
+    """
+    rdmap = build_control(3, version)
+    ulpdus = [
+        build_ddp(DDPHeader(False, True, 0, version, rdmap, qn=0, msn=msn, mo=0)) + bytes(24)
+        for msn in (1, 2)
+    ]
+    header = f"{control} 00000000 00000000 0000000"
+    # Marker and ULPDU_Length, DDP header, data, CRC; in figure 6 the Marker is before the data.
+    figure_5 = bytes.fromhex(f"0000 0000 002a {header}1 00000000 {'00' * 24} {first}")
+    figure_6 = bytes.fromhex(f"002a {header}2 00000000 0000 0014 {'00' * 24} {second}")
+    assert build_fpdu(ulpdus[0], 0) == figure_5
+    assert build_fpdu(ulpdus[1], 0x1EC) == figure_6
+    # Figure 6 begins at 0x1EC, so an FPDU of 492 octets is before it.
+    octets, truth = build_stream([ulpdus[0]], markers=True)
+    assert (octets, truth) == (figure_5, [TrueFPDU(0, 4, 0x34, 42, ulpdus[0], 1, True)])
+    octets, truth = build_stream([bytes(482), ulpdus[1]], markers=True)
+    assert octets[0x1EC:] == figure_6
+    assert truth[1] == TrueFPDU(0x1EC, 0x1EC, 0x220, 42, ulpdus[1], 1, True)
+    for figure in (figure_5, figure_6):
+        assert crc_is_good(figure)
+        for bit in range(8 * len(figure)):
+            other = bytearray(figure)
+            other[bit // 8] ^= 1 << bit % 8
+            assert not crc_is_good(other)
+
+
+def test_figure_4() -> None:
+    """RFC 5044 figure 4: ten octets of ULPDU, a Marker that says 12, six octets, a pad of two."""
+    layout = fpdu_layout(16, 512 - 12)
+    assert (layout.header, layout.markers, layout.fpduptrs, layout.pad) == (0, (12,), (12,), 2)
+    assert layout.length == 28
+
+    ulpdu = bytes(range(0xA0, 0xB0))
+    fpdu = build_fpdu(ulpdu, 512 - 12)
+    assert fpdu[:24] == bytes.fromhex("0010 a0a1a2a3 a4a5a6a7 a8a90000 000caaab acadaeaf 0000")
+    assert strip_markers(fpdu, layout.markers)[2:18] == ulpdu
