@@ -152,11 +152,47 @@ def counted_rows(rng: random.Random) -> bytes:
     return filled(row)
 
 
+# -- records with a length ----------------------------------------------------------------------
+
+
+def dns(rng: random.Random) -> bytes:
+    """DNS over TCP: a zone is transferred (RFC 1035 4.2.2, RFC 5936)."""
+
+    def message(number: int) -> bytes:
+        records = b""
+        count = rng.randint(1, 20)
+        for _ in range(count):
+            name = b"\xc0\x0c" if rng.random() < 0.5 else b"\x04host\xc0\x0c"
+            records += name + struct.pack(">HHIH", 1, 1, 86_400, 4) + rng.randbytes(4)
+        head = struct.pack(">HHHHHH", 0x1234 + number // 50, 0x8580, 1, count, 0, 0)
+        body = head + b"\x07example\x03org\0" + struct.pack(">HH", 252, 1) + records
+        return struct.pack(">H", len(body)) + body
+
+    return filled(message)
+
+
+def rtp(rng: random.Random) -> bytes:
+    """RTP over TCP: packets after lengths, with counting numbers (RFC 4571 2, RFC 3550 5.1)."""
+    size = rng.choice((20, 160, 320, 1_400))
+    source = rng.getrandbits(32)
+
+    def packet(number: int) -> bytes:
+        head = struct.pack(
+            ">BBHII", 0x80, rng.choice((0, 96)), number & 65_535, number * size, source
+        )
+        body = head + words(rng, size)
+        return struct.pack(">H", len(body)) + body
+
+    return filled(packet)
+
+
 TABLES: dict[str, Callable[[random.Random], bytes]] = {
     "OpenFlow table features": openflow_features,
     "tags": tags,
     "tags, repeated": tags_repeated,
     "tags that lead on": tags_that_lead,
     "counted rows": counted_rows,
+    "DNS": dns,
+    "RTP": rtp,
 }
 """The octets of a server, by name."""
