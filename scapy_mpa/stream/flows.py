@@ -52,18 +52,6 @@ class Flows:
         takes it only after a call of :meth:`to_straight_path`.
     """
 
-    __slots__ = (
-        "_dialect",
-        "_is_straight",
-        "_recovery",
-        "_table",
-        "directions",
-        "limits",
-        "segments",
-        "shared",
-        "unanswered",
-    )
-
     def __init__(
         self,
         first_number: int = 0,

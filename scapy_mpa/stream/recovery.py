@@ -32,17 +32,6 @@ class Recovery:
     :param dialect: the dialect that the user has given, if any.
     """
 
-    __slots__ = (
-        "_dialect",
-        "_directions",
-        "_held",
-        "_limits",
-        "_repeats",
-        "_shared",
-        "_table",
-        "late_copies",
-    )
-
     def __init__(
         self,
         table: ConnectionTable,
