@@ -187,9 +187,9 @@ class Cleaner:
         Return whether that was all: the connection stays at rest, and the frame is copied.
         """
         flows, order = self._flows, self._orders.get(direction.connection.identity.number)
-        before, is_next = direction.fpdus, segment.seq == direction.seq
+        before, is_next = direction.counters.fpdus, segment.seq == direction.seq
         flows.take(segment)
-        number = direction.fpdus - before
+        number = direction.counters.fpdus - before
         if (
             order is None
             or not order.is_at_rest

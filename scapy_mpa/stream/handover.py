@@ -54,7 +54,7 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         return None
     silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
     sender = first if silent else second
-    if silent is not None and 0 < sender.fpdus == sender.crc_bad:
+    if silent is not None and 0 < sender.counters.fpdus == sender.counters.crc_bad:
         # The Responder must not send after damaged FPDUs alone, which the straight path cannot
         # check.
         return None
@@ -85,8 +85,6 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
     startup.is_silent = any(direction.awaits_fpdu for direction in directions)
     for direction in directions:
         half = _half(direction)
-        half.count_copies(direction.copies, direction.copied_octets)
-        half.count_ahead(direction.out_of_order, direction.farthest_ahead)
         if not direction.reads_no_fpdus:
             _to_recovery(direction)
         direction.held = 0
@@ -120,6 +118,7 @@ def recover(ordinary: OrdinaryConnection) -> Connection:
     directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
     for direction, half in zip(directions, connection.halves, strict=False):
         half.fin = compact(direction.position) if direction.is_closed else None
+        half.counters = direction.counters
         direction.connection, direction.half = connection, half
     if carries_fpdus:
         for direction in directions:
@@ -232,7 +231,6 @@ def _to_recovery(direction: Direction) -> None:
     end = compact(direction.position)
     half.high = max(half.high or 0, end)
     half.octets += direction.offset + direction.pieces_length
-    half.fpdus += direction.fpdus
     shape, upto = direction.shape, direction.offset
     for at, octets, _, last_shape in direction.ahead:
         if last_shape is not None:

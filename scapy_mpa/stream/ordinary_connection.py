@@ -369,14 +369,5 @@ def _begin(direction: Direction) -> int:
 
 
 def _summary(direction: Direction) -> HalfSummary:
-    return HalfSummary(
-        direction.shapes.marked,
-        direction.fpdus,
-        len(direction.startup) + direction.offset,
-        0,
-        0,
-        direction.out_of_order,
-        direction.copies,
-        direction.farthest_ahead,
-        retransmitted_octets=direction.copied_octets,
-    )
+    octets = len(direction.startup) + direction.offset
+    return direction.counters.summary(octets, direction.shapes.marked)

@@ -151,7 +151,7 @@ def is_whole(half: HalfConnection) -> bool:
 
     Octets that the snap length cut off after the beginning of the FPDUs do not matter.
     """
-    if half.begin is None or half.gaps or half.is_cut or half.early is not None:
+    if half.begin is None or half.counters.gaps or half.is_cut or half.early is not None:
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin is not None:

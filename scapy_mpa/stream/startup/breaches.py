@@ -95,7 +95,7 @@ def _octets_before(
     island = responder.islands.at(found.position)
     if island is None or begin >= found.position:
         return []
-    if island.start > begin and not responder.fpdus:
+    if island.start > begin and not responder.counters.fpdus:
         return []
     text = f"{found.position - begin} octets before the Reply stand where it must begin"
     return [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
@@ -147,7 +147,7 @@ def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int) -> boo
     :param received: position up to which the Responder had received octets.
     """
     framing = initiator.framing
-    if framing is None or initiator.fpdus > initiator.crc_bad:
+    if framing is None or initiator.counters.fpdus > initiator.counters.crc_bad:
         return False
     island = initiator.islands.at(fpdus_at)
     if island is None or received > min(island.end, island.captured_until(fpdus_at, received)):

@@ -153,7 +153,7 @@ class StartupPhase(Agreement):
 
     def _holds_request(self, half: HalfConnection) -> bool:
         """Return whether a direction begins with a Request that was captured after its FPDUs."""
-        if self.state is not StartupState.IDLE or not half.fpdus or half.begin is None:
+        if self.state is not StartupState.IDLE or not half.counters.fpdus or half.begin is None:
             return False
         island = half.islands.at(half.begin)
         return island is not None and has_key(island, island.start, StartupKind.REQUEST)
@@ -163,7 +163,7 @@ class StartupPhase(Agreement):
         is_next = self.state is StartupState.REJECTED and self.ends_at(
             half.direction, found.position
         )
-        is_among_fpdus = self.state is StartupState.FULL or half.fpdus > 0
+        is_among_fpdus = self.state is StartupState.FULL or half.counters.fpdus > 0
         return is_next or is_among_fpdus or found.position == span(half)[0]
 
     def _begin_with(self, direction: int, found: FoundStartup) -> None:
