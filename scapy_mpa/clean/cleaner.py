@@ -320,4 +320,4 @@ class Cleaner:
 
 def _is_dropped(connection: Connection, segment: Segment) -> bool:
     """Return whether a segment is a RST that its receiver drops."""
-    return bool(segment.flags & RST) and not may_reset(*connection.pair(segment.flow), segment)
+    return bool(segment.flags & RST) and not may_reset(connection.half(segment.flow), segment)

@@ -134,8 +134,7 @@ def recover(ordinary: OrdinaryConnection) -> Connection:
             shared.budget.count(_half(direction))
         ordinary.leave()
     if ordinary.reset is not None:
-        half, peer = connection.pair(ordinary.reset.flow)
-        connection.reset = Reset(half, peer, ordinary.reset)
+        connection.reset = Reset(connection.half(ordinary.reset.flow), ordinary.reset)
     return connection
 
 

@@ -115,7 +115,7 @@ class Recovery:
             # Only these segments advance the clock, so most segments cost nothing here.
             table.expire(segment.time_ns)
             connection = self.connection(segment.flow)
-        if connection is None or not belongs(*connection.pair(segment.flow), segment):
+        if connection is None or not belongs(connection.half(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
                 # It has no octets and opens no connection: a late segment of one that is over.
                 return

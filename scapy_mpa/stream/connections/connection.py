@@ -116,16 +116,11 @@ class Connection:
     # -- in ----------------------------------------------------------------------------------
 
     def half(self, flow: bytes) -> HalfConnection:
-        """Return the direction of a flow."""
-        return self.pair(flow)[0]
-
-    def pair(self, flow: bytes) -> tuple[HalfConnection, HalfConnection]:
-        """Return the direction of a flow, and the opposite direction.
+        """Return the direction of a flow.
 
         A connection from an endpoint to itself has one flow.  It counts as direction 0.
         """
-        first, second = self.halves
-        return (first, second) if flow == self.identity.flow else (second, first)
+        return self.halves[flow != self.identity.flow]
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this connection."""
@@ -134,14 +129,14 @@ class Connection:
         if self.failed:
             return
         flags = segment.flags
-        direction = 0 if segment.flow == self.identity.flow else 1
-        half, peer = self.halves[direction], self.halves[1 - direction]
+        half = self.half(segment.flow)
+        direction, peer = half.direction, half.peer
         stalled = self.unacknowledged if self.times.is_late(segment.time_ns) else 0
         progress = [one.progress for one in self.halves]
         if flags & ACK and not flags & RST:
             peer.acknowledge(segment.ack)
-        if flags & RST and may_reset(half, peer, segment) and not self._is_reset:
-            self.reset = Reset(half, peer, segment)
+        if flags & RST and may_reset(half, segment) and not self._is_reset:
+            self.reset = Reset(half, segment)
         startup = self.startup
         self.shared.current = segment
         intake.receive(half, segment)

@@ -182,6 +182,11 @@ class HalfConnection:
         self.counters = Counters()
 
     @property
+    def peer(self) -> HalfConnection:
+        """The other direction of the connection."""
+        return self.owner.halves[1 - self.direction]
+
+    @property
     def key(self) -> int:
         """The owner of its octets in :class:`~scapy_mpa.stream.octets.overlap.RecentOctets`."""
         return self.owner.identity.of_direction(self.direction)
@@ -301,7 +306,7 @@ class HalfConnection:
             located_by,
             is_ahead,
             island.frames(fpdu.start, fpdu.end),
-            self.owner.halves[1 - self.direction].acknowledged_number,
+            self.peer.acknowledged_number,
         )
         ulpdu = event.ulpdu if event.is_acceptable else b""
         self.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))

@@ -20,7 +20,7 @@ from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.stream.startup import lost
 from scapy_mpa.stream.startup.order import lacks
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
+from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import Dialect
 
 
@@ -61,7 +61,7 @@ def look(
     :param must_decide: decide as if nothing more came.
     :param crc: look for FPDUs with CRCs only.
     """
-    peer, streaming = startup.halves[1 - half.direction], streaming_of(half)
+    peer, streaming = half.peer, streaming_of(half)
     may_wait = half.phase is Phase.HELD and not must_decide
     is_unanswered = half.direction == startup.initiator and peer.framing is None
     if may_wait and is_unanswered and not lacks(peer, peer.acknowledged or 0):
@@ -125,7 +125,7 @@ def _islands(half: HalfConnection, known: Known) -> list[Island]:
 def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     """Return what is known of a direction."""
     direction = half.direction
-    peer = startup.halves[1 - direction]
+    peer = half.peer
     if _is_unasked(startup, half):
         return Known(True, None, None, False, half.purse, half, unasked=True)
     is_held = half.phase is Phase.HELD
@@ -133,12 +133,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
         # The octets that may be an Rtr Frame were not captured.
         is_held = False
     origin = startup.origins[direction] if is_held else None
-    if (
-        origin is not None
-        and direction == startup.initiator
-        and rtr_may_follow(*startup.declared)
-        and not startup.saw_rtr
-    ):
+    if origin is not None and direction == startup.initiator and startup.may_await_rtr:
         island = half.islands.at(origin)
         if island is None or (island.holds(origin) and may_be_rtr(island, origin)):
             # An Rtr Frame may lie in the hole there, or be only partly captured.
@@ -161,7 +156,7 @@ def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:
     neither holds a startup frame, neither carries FPDUs.  One exception: good CRCs in the peer show
     that MPA is spoken against the rules.
     """
-    peer = startup.halves[1 - half.direction]
+    peer = half.peer
     if peer.framing is not None or any(_holds_startup(startup, each) for each in (half, peer)):
         return False
     return is_whole(half) or is_whole(peer)

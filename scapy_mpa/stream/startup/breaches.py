@@ -116,9 +116,7 @@ def of_early_responder(startup: StartupPhase, received: int | None) -> Breach | 
 
     :param received: the sequence number up to which it has acknowledged octets by its first FPDU.
     """
-    assert startup.initiator is not None
-    initiator = startup.halves[startup.initiator]
-    responder = startup.halves[1 - startup.initiator]
+    initiator, responder = startup.sides
     startup.is_silent = False
     if received is None or responder.framing is None:
         return None
@@ -164,9 +162,7 @@ def of_early_initiator(startup: StartupPhase, segment: Segment) -> Breach | None
 
     :param segment: of the Initiator, with octets that were taken already.
     """
-    assert startup.initiator is not None
-    initiator = startup.halves[startup.initiator]
-    responder = startup.halves[1 - startup.initiator]
+    initiator, responder = startup.sides
     fpdus_at = startup.fpdus_from(initiator)
     begin = unwrap(segment.seq, fpdus_at)
     if begin + segment.length <= fpdus_at - startup.saw_rtr:
@@ -188,7 +184,7 @@ def _initiator_too_early(startup: StartupPhase, received: int, reply_end: int) -
     """
     if received >= reply_end or startup.initiator is None:
         return None
-    initiator = startup.halves[startup.initiator]
+    initiator, _ = startup.sides
     text = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
     return Breach(initiator, None, startup.fpdus_from(initiator), text)
 
@@ -218,8 +214,7 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
     """
     if startup.state is not StartupState.REQUESTED or startup.initiator is None:
         return None
-    initiator = startup.halves[startup.initiator]
-    responder = startup.halves[1 - startup.initiator]
+    initiator, responder = startup.sides
     if not is_whole(initiator) or not is_whole(responder):
         return None
     with_fpdus = [half for half in (responder, initiator) if half.framing is not None]

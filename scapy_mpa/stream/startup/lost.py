@@ -33,7 +33,7 @@ def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Kn
 
     :param known: what is known apart from that.
     """
-    peer = startup.halves[1 - half.direction]
+    peer = half.peer
     waits_at = startup.waiting[peer.direction]
     if half.direction == startup.initiator or startup.state is not StartupState.REQUESTED:
         received = startup.received_at.get((peer.direction, waits_at), startup.replied_to)
@@ -65,7 +65,7 @@ def skip_startup(startup: StartupPhase, half: HalfConnection, inferred: Inferred
         return False
     # The peer's startup frame has waited for this one.
     startup.waits_until = 0
-    streaming = streaming_of(startup.halves[1 - half.direction])
+    streaming = streaming_of(half.peer)
     if streaming is not None:
         streaming.resume()
     return is_unknown(half)

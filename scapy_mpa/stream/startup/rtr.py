@@ -19,9 +19,8 @@ def find(startup: StartupPhase, *, final: bool) -> None:
 
     :param final: nothing more will come.
     """
-    assert startup.initiator is not None
-    half = startup.halves[startup.initiator]
-    found = _look(half, startup.origins[startup.initiator], final=final)
+    half, _ = startup.sides
+    found = _look(half, startup.origins[half.direction], final=final)
     if found is None:
         return
     if half.phase in (Phase.HELD, Phase.FULL) and not isinstance(found, bool):

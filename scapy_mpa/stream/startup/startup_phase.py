@@ -103,6 +103,18 @@ class StartupPhase(Agreement):
         """Return where the FPDUs of a direction begin; 0 if no startup frame has shown it."""
         return self.origins[half.direction] if half.framing is None else half.framing.origin
 
+    @property
+    def sides(self) -> tuple[HalfConnection, HalfConnection]:
+        """The directions of Initiator and Responder; only while these are known."""
+        assert self.initiator is not None
+        half = self.halves[self.initiator]
+        return half, half.peer
+
+    @property
+    def may_await_rtr(self) -> bool:
+        """Whether an Rtr Frame may come, and was not captured yet."""
+        return rtr_may_follow(*self.declared) and not self.saw_rtr
+
     # -- a startup frame comes ---------------------------------------------------------------
 
     def take(self, half: HalfConnection, found: FoundStartup) -> tuple[Step, bool] | None:
@@ -116,7 +128,7 @@ class StartupPhase(Agreement):
         self.state, role = step(
             self._state_before(half, found), found.startup, by_initiator=self.initiator == direction
         )
-        if role is Step.REQUEST_AGAIN and not is_whole(self.halves[1 - direction]):
+        if role is Step.REQUEST_AGAIN and not is_whole(half.peer):
             # A Reply that rejected the first Request was not captured.
             role = Step.REQUEST
         elif role is Step.READY_WITHOUT_REQUEST and not is_whole(half):
@@ -128,7 +140,7 @@ class StartupPhase(Agreement):
         if kind is StartupKind.RTR:
             self.saw_rtr = self.saw_rtr or role.breach is None
         elif role in (Step.REQUEST, Step.REQUEST_AGAIN):
-            self._begin_with(direction, found)
+            self._begin_with(half, found)
         if kind is not StartupKind.RTR and role.counts:
             self.declare(direction, found.startup, role)
         return role, not is_first
@@ -141,7 +153,7 @@ class StartupPhase(Agreement):
             StartupState.FULL,
         ):
             return self.state
-        peer = self.halves[1 - direction]
+        peer = half.peer
         is_answer = self.state is StartupState.REQUESTED and direction != self.initiator
         # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
         if is_answer or (is_whole(peer) and not self._holds_request(peer)):
@@ -166,14 +178,13 @@ class StartupPhase(Agreement):
         is_among_fpdus = self.state is StartupState.FULL or half.counters.fpdus > 0
         return is_next or is_among_fpdus or found.position == span(half)[0]
 
-    def _begin_with(self, direction: int, found: FoundStartup) -> None:
+    def _begin_with(self, half: HalfConnection, found: FoundStartup) -> None:
         """Begin a startup with a Request."""
-        peer = self.halves[1 - direction]
-        self._begin(direction)
+        self._begin(half.direction)
         self.saw_rtr = False
         # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
-        is_immediate = found.position == self.halves[direction].begin
-        self.reply_at = peer.acknowledged if is_immediate else None
+        is_immediate = found.position == half.begin
+        self.reply_at = half.peer.acknowledged if is_immediate else None
         self.is_waiting = True
 
     def _begin(self, initiator: int | None) -> None:
@@ -190,8 +201,7 @@ class StartupPhase(Agreement):
 
         :param again: whether it follows other startup frames.
         """
-        direction = half.direction
-        self.origins[direction] = found.end
+        self.origins[half.direction] = found.end
         if role.counts or self.state is StartupState.REJECTED:
             transitions.hold(half)
         if role in (Step.ACCEPT, Step.REJECT):
@@ -202,34 +212,31 @@ class StartupPhase(Agreement):
             self.begin_fpdus()
         elif role in (Step.REQUEST, Step.REQUEST_AGAIN, Step.LATE_ACCEPT) and again:
             # The peer's octets so far belong to a startup that was rejected.
-            self.resume_streaming(self.halves[1 - direction])
+            self.resume_streaming(half.peer)
 
     def _enter_full_operation(self) -> None:
         """Begin FPDUs in both directions, or only the Responder's if an Rtr Frame may come."""
-        assert self.initiator is not None
         self.is_silent = True
-        if rtr_may_follow(*self.declared) and not self.saw_rtr:
+        if self.may_await_rtr:
             self.state = StartupState.ACCEPTED
-            self._begin_fpdus(1 - self.initiator)
+            self._begin_fpdus(self.sides[1])
         else:
             self.begin_fpdus()
 
     def begin_fpdus(self) -> None:
         """Begin FPDUs in each direction where they have not begun (RFC 5044 7.1.2)."""
-        assert self.initiator is not None
         self.state = StartupState.FULL
-        for direction in (self.initiator, 1 - self.initiator):
-            self._begin_fpdus(direction)
+        for half in self.sides:
+            self._begin_fpdus(half)
         self.origins = [0, 0]
         self.received_at.clear()
 
-    def _begin_fpdus(self, direction: int) -> None:
-        half = self.halves[direction]
+    def _begin_fpdus(self, half: HalfConnection) -> None:
         if half.phase is Phase.HELD:
             transitions.enter_full_operation(
                 half,
-                self.origins[direction],
-                markers=bool(self.has_markers(direction)),
+                self.origins[half.direction],
+                markers=bool(self.has_markers(half.direction)),
                 crc=bool(self.uses_crc),
                 dialect=None if self.last is None else self.last.dialect,
             )
