@@ -55,26 +55,6 @@ class Connection:
     :param dialect: the dialect that the user has given, if any.
     """
 
-    __slots__ = (
-        "closer",
-        "errors",
-        "failed",
-        "halves",
-        "identity",
-        "is_ordinary",
-        "lingers",
-        "met_key",
-        "other",
-        "rejected_in",
-        "reset",
-        "reverse",
-        "segments",
-        "shared",
-        "startup",
-        "terminated",
-        "times",
-    )
-
     def __init__(
         self,
         identity: ConnectionId,

@@ -111,31 +111,6 @@ class HalfConnection:
     :param owner: the connection.
     """
 
-    __slots__ = (
-        "acknowledged",
-        "acks",
-        "begin",
-        "closed_to",
-        "counters",
-        "direction",
-        "early",
-        "early_ack",
-        "fin",
-        "held",
-        "high",
-        "is_cut",
-        "islands",
-        "octets",
-        "open_at",
-        "owner",
-        "phase",
-        "reached",
-        "reader",
-        "streamed",
-        "unsearched",
-        "without_crcs",
-    )
-
     reader: Reader
     """Reads its octets."""
 

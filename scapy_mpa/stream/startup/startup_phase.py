@@ -38,19 +38,6 @@ class StartupPhase(Agreement):
     :param forced: the dialect that the user named.
     """
 
-    __slots__ = (
-        "early_ack",
-        "is_silent",
-        "is_waiting",
-        "origins",
-        "received_at",
-        "replied_to",
-        "reply_at",
-        "state",
-        "waiting",
-        "waits_until",
-    )
-
     def __init__(
         self, halves: tuple[HalfConnection, HalfConnection], forced: Dialect | None = None
     ) -> None:
