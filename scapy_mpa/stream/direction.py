@@ -221,9 +221,7 @@ class Direction:
             if not self.take(seq, ack, octets, frame, time_ns):
                 return False
             if self.counters.retransmitted == copies:
-                if stalled:
-                    times.end_stall(frame, time_ns, stalled)
-                times.note_progress(time_ns)
+                times.note_progress(frame, time_ns, stalled)
         self.segments += 1
         times.frame = frame
         times.time_ns = time_ns

@@ -111,13 +111,9 @@ class OrdinaryConnection:
             # It acknowledges octets that were not captured.
             return False
         self.reset = segment
-        self._count_segment(direction, segment)
-        return True
-
-    def _count_segment(self, direction: Direction, segment: Segment) -> None:
-        """Count a segment, and note its frame and time."""
         direction.segments += 1
         self.times.note_segment(segment)
+        return True
 
     def _take_syn_ack(self, segment: Segment) -> bool:
         """Take the SYN,ACK; return False if the segment is something else."""
@@ -222,9 +218,7 @@ class OrdinaryConnection:
             segment.seq, segment.ack, b"", segment.frame, segment.time_ns
         ):
             return False
-        if stalled:
-            self.times.end_stall(segment.frame, segment.time_ns, stalled)
-        self.times.note_progress(segment.time_ns)
+        self.times.note_progress(segment.frame, segment.time_ns, stalled)
         direction.is_closed = direction.reads_no_fpdus = True
         self.closer = self.closer or Closer(direction.index, segment.frame)
         direction.can_read_next = False
@@ -241,12 +235,10 @@ class OrdinaryConnection:
     @property
     def is_settled(self) -> bool:
         """Whether both startup frames were captured, and after them nothing is held or missing."""
-        initiator, responder = self.initiator, self.responder
-        if responder is None or not responder.startup:
-            return False
-        if initiator.pieces or initiator.ahead or initiator.unproven:
-            return False
-        return not (responder.pieces or responder.ahead or responder.unproven)
+        return self.has_begun and not any(
+            direction.pieces or direction.ahead or direction.unproven
+            for direction in self.directions
+        )
 
     @property
     def has_begun(self) -> bool:

@@ -128,9 +128,7 @@ class Connection:
             if not direction and flags & HANDSHAKE == ACK:
                 self.times.end_handshake(segment.time_ns)
         elif [one.progress for one in self.halves] != progress:
-            if stalled:
-                self.times.end_stall(segment.frame, segment.time_ns, stalled)
-            self.times.note_progress(segment.time_ns)
+            self.times.note_progress(segment.frame, segment.time_ns, stalled)
         if self.closer is None and half.fin is not None:
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
