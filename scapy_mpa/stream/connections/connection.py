@@ -34,7 +34,7 @@ from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import Segment, reverse_flow
-from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
+from scapy_mpa.stream.startup import beginnings, breaches, order
 from scapy_mpa.stream.startup.breaches import Breach
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, Step
@@ -139,7 +139,7 @@ class Connection:
         while self.met_key is not None:
             self._read_key(*self.met_key)
         if startup.state is StartupState.ACCEPTED:
-            rtr.find(startup, final=False)
+            startup.find_rtr(final=False)
         self.shared.current = None
         if flags & RST:
             # Octets of a RST explain it, and are not part of the stream (RFC 9293 3.5.3).
@@ -429,7 +429,7 @@ def _conclude_startup(connection: Connection) -> None:
     startup = connection.startup
     order.wait_no_more(startup)
     if startup.state is StartupState.ACCEPTED:
-        rtr.find(startup, final=True)
+        startup.find_rtr(final=True)
     if any(map(is_unknown, connection.halves)):
         beginnings.conclude(startup)
     if not connection.errors:

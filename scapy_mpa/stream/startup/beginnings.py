@@ -3,25 +3,36 @@
 
 This module decides when to look at them, and what one direction shows of the other.
 :mod:`~scapy_mpa.stream.inference.hypothesis` finds what their octets show.
+
+FPDUs do not wait for a startup frame that was not captured, or not yet.  The peer's acknowledgement
+shows where the frame ends (RFC 5044 7.1.2).  The Responder acknowledges the Request with its Reply
+(rule 2), and the Initiator the Reply with its first octets after the Request (rule 3).  If FPDUs
+are found there, the Full Operation Phase begins there.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
+from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.halves.transitions import enter_full_operation
 from scapy_mpa.stream.inference.candidates import Known
-from scapy_mpa.stream.inference.hypothesis import infer, shows_crcs
+from scapy_mpa.stream.inference.hypothesis import Inferred, infer, shows_crcs
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.octets.scan import may_be_rtr
-from scapy_mpa.stream.sequence import NOWHERE
-from scapy_mpa.stream.startup import lost
+from scapy_mpa.stream.octets.scan import may_be_rtr, startup_at
+from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.order import lacks
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, Dialect
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
+
+_LONGEST: Final = STARTUP_HEADER_LENGTH + LARGEST_PD_LENGTH
+"""Octets of the longest startup frame: at most these are kept of one that is captured late."""
 
 
 def conclude(startup: StartupPhase) -> None:
@@ -72,7 +83,7 @@ def look(
     known = _known_of(startup, half)
     is_early = False
     if streaming is not None and not must_decide and streaming.awaits_startup():
-        after = lost.known_after(startup, half, known)
+        after = _known_after(startup, half, known)
         if after is None:
             streaming.look_soon()
             return
@@ -95,7 +106,7 @@ def look(
     has_crcs = inferred.crc and inferred.crc_is_known
     if known.crc is None and not has_crcs and _shows_crcs(startup, peer):
         return
-    if is_early and not lost.skip_startup(startup, half, inferred):
+    if is_early and not _skip_startup(startup, half, inferred):
         return
     enter_full_operation(
         half,
@@ -166,3 +177,48 @@ def _holds_startup(startup: StartupPhase, half: HalfConnection) -> bool:
     """Return whether a startup frame was found in a direction; it may still wait for its turn."""
     is_found = startup.origins[half.direction] > 0 or startup.waiting[half.direction] != NOWHERE
     return is_found or half.phase is not Phase.STREAMING
+
+
+def _known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Known | None:
+    """Return what is known of the FPDUs after a startup frame that was not captured at all.
+
+    None if the peer's was not captured either, or if more than one frame may be missing.
+
+    :param known: what is known apart from that.
+    """
+    peer = half.peer
+    waits_at = startup.waiting[peer.direction]
+    if half.direction == startup.initiator or startup.state is not StartupState.REQUESTED:
+        received = startup.received_at.get((peer.direction, waits_at), startup.replied_to)
+        end = None if received is None else unwrap(received, half.begin or 0)
+    else:
+        end = startup.early_ack
+    if end is None or half.islands.items[0].start != end or end - (half.begin or 0) > _LONGEST:
+        return None
+    # A Reply that waits for its Request has not been taken yet, so read it here.
+    island = peer.islands.at(waits_at)
+    found = None if island is None else startup_at(island, waits_at)
+    if found is not None:
+        known = known._replace(crc=found.startup.crc or known.crc, markers=found.startup.markers)
+    return known._replace(origin=end, carries_fpdus=True)
+
+
+def _skip_startup(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> bool:
+    """Stop waiting for the startup frame of a direction if an FPDU stands where it ends.
+
+    Return whether the FPDUs of the direction are still to begin.
+
+    :param inferred: what the direction carries.
+    """
+    end = inferred.origin
+    reader = FPDUReader(end, markers=inferred.markers, crc=inferred.crc)
+    # If the snap length cut off the CRCs, the startup frame or more octets may still show it.
+    is_shown = inferred.crc_is_known and reader.verifies(half.islands.items[0], end)
+    if not is_shown:
+        return False
+    # The peer's startup frame has waited for this one.
+    startup.waits_until = 0
+    streaming = streaming_of(half.peer)
+    if streaming is not None:
+        streaming.resume()
+    return is_unknown(half)

@@ -89,9 +89,10 @@ def _octets_before(
 
     The Initiator reads all octets that it receives after its Request as the Reply.
     """
-    begin = _reply_begin(startup, responder)
-    if begin is None:
+    if startup.reply_at is None:
         return []
+    # If both sides sent a Request, the Reply follows the Responder's Request.
+    begin = max(startup.reply_at, startup.origins[responder.direction])
     island = responder.islands.at(found.position)
     if island is None or begin >= found.position:
         return []
@@ -99,14 +100,6 @@ def _octets_before(
         return []
     text = f"{found.position - begin} octets before the Reply stand where it must begin"
     return [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
-
-
-def _reply_begin(startup: StartupPhase, responder: HalfConnection) -> int | None:
-    """Return where the Reply must begin; None if that is not known."""
-    if startup.reply_at is None:
-        return None
-    # If both sides sent a Request, the Reply follows the Responder's Request.
-    return max(startup.reply_at, startup.origins[responder.direction])
 
 
 def of_early_responder(startup: StartupPhase, received: int | None) -> Breach | None:

@@ -18,12 +18,12 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
+from scapy_mpa.stream.octets.scan import FoundStartup, has_key, rtr_at, startup_reach
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import StartupState, Step, rtr_may_follow, step
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH, StartupKind
 
 _STARTUPS: Final = 8
 """Startups to look at with one segment, at most.  Each of them searches all held octets again."""
@@ -227,6 +227,33 @@ class StartupPhase(Agreement):
                 crc=bool(self.uses_crc),
                 dialect=None if self.last is None else self.last.dialect,
             )
+
+    # -- the first octets of the Initiator -------------------------------------------------------
+
+    def find_rtr(self, *, final: bool) -> None:
+        """Take the Rtr Frame after a Reply that accepts, or begin FPDUs if there is none.
+
+        S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2), or
+        means nothing.  The Initiator's octets are held until the first ones show which.
+
+        :param final: nothing more will come.
+        """
+        half, _ = self.sides
+        position = self.origins[half.direction]
+        island = half.islands.at(position)
+        if island is None or not island.holds(position):
+            # Octets after a hole do not show what begins at the position.
+            if final and (half.high or 0) <= position:
+                self.begin_fpdus()
+            return
+        is_short = island.end < position + STARTUP_HEADER_LENGTH
+        # All octets sent may be too few for an Rtr Frame.
+        is_none = final and is_short and island.end == half.high
+        found = False if is_none else rtr_at(island, position, final=final)
+        if half.phase in (Phase.HELD, Phase.FULL) and isinstance(found, FoundStartup):
+            half.owner.on_startup(half, island, found)
+        elif found is not None:
+            self.begin_fpdus()
 
     # -- refuted startup frames --------------------------------------------------------------
 
