@@ -132,8 +132,8 @@ class Direction:
         """The next sequence number, 32 bits."""
         self.last_fpdu = offset
         """Without CRCs, the offset of the last FPDU."""
-        self.pieces: list[tuple[bytes, int]] | tuple[()] = ()
-        """The beginning of the FPDU at ``offset``, segment by segment: octets and their frame."""
+        self.pieces: list[Chunk] | tuple[()] = ()
+        """The beginning of the FPDU at ``offset``, segment by segment."""
         self.pieces_length = 0
         """Octets of all pieces."""
         self.missing = 0
@@ -281,12 +281,12 @@ class Direction:
         """Whether the hole is filled, but the segment after it cannot be read."""
         return bool(self.ahead) and self.ahead[0][0] == self.offset + self.pieces_length
 
-    def begin_with(self, pieces: list[tuple[bytes, int]]) -> None:
+    def begin_with(self, pieces: list[Chunk]) -> None:
         """Begin inside an FPDU.
 
-        :param pieces: its octets so far, each with the frame that brought it.
+        :param pieces: its octets so far.
         """
-        octets = b"".join([piece for piece, _ in pieces])
+        octets = b"".join([piece.octets for piece in pieces])
         self.pieces, self.pieces_length = pieces, len(octets)
         self.missing = octets_missing(octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
@@ -357,8 +357,8 @@ class Direction:
             while True:
                 if len(octets) < need:
                     return self._add_piece(octets, brought_by, need)
-                head = b"".join([piece for piece, _ in self.pieces]) + octets[:need]
-                bringers = dict.fromkeys([*[bringer for _, bringer in self.pieces], brought_by])
+                head = b"".join([piece.octets for piece in self.pieces]) + octets[:need]
+                bringers = dict.fromkeys([*[piece.frame for piece in self.pieces], brought_by])
                 frames = brought_by if len(bringers) == 1 else tuple(bringers)
                 if read(self, head, 0, offset, frame, time_ns, frames, shapes, rows):
                     break
@@ -394,7 +394,7 @@ class Direction:
             *_, self.last_fpdu, self.shape = rows[-1][:5]
         self._remember(octets, brought_by)
         self.offset = offset
-        self.pieces = [(rest, brought_by)] if rest else ()
+        self.pieces = [Chunk(self.origin + offset, rest, brought_by)] if rest else ()
         self.pieces_length, self.missing = len(rest), missing
         if rest:
             self.can_read_next = False
@@ -426,8 +426,9 @@ class Direction:
         assert isinstance(self.pieces, list)
         if len(self.pieces) >= PIECES:
             return False
+        piece = Chunk(self.position, octets, brought_by)
         self._remember(octets, brought_by)
-        self.pieces.append((octets, brought_by))
+        self.pieces.append(piece)
         self.pieces_length += len(octets)
         self.missing = need - len(octets)
         self._reserve()
@@ -529,7 +530,8 @@ class Direction:
 
         The same rule as in ``Follower._reach_of``, for held pieces.  There must be no Markers.
         """
-        head = b"".join([octets for octets, _ in self.pieces])[: HEADER_LENGTH + UNTAGGED_LENGTH]
+        octets = b"".join([piece.octets for piece in self.pieces])
+        head = octets[: HEADER_LENGTH + UNTAGGED_LENGTH]
         ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
         if not plausible(head[HEADER_LENGTH:], ulpdu_length):
             return 0

@@ -21,7 +21,7 @@ from scapy_mpa.stream.halves.holes import closes_soon
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
@@ -212,7 +212,7 @@ def _following(connection: Connection, half: HalfConnection, ack: int, shared: S
         direction.unproven = held[len(before) :]
     pieces = island.cut_out(run.end, island.end)
     if pieces:
-        direction.begin_with([(chunk.octets, chunk.frame) for chunk in pieces])
+        direction.begin_with(pieces)
     half.let_go(island, island.start, island.end)
     half.hold_again(island, before)
     half.budget.count(half)
@@ -248,11 +248,8 @@ def _to_recovery(direction: Direction) -> None:
         island.runs = (run,)
     run = island.runs[-1]
     half.fill_purse(end - island.end)
-    held, at = direction.unproven, origin + direction.offset
-    for octets, frame in () if held else direction.pieces:
-        held = [*held, Chunk(at, octets, frame)]
-        at += len(octets)
-    half.hold_again(island, held)
+    # Unproven octets include the pieces.
+    half.hold_again(island, direction.unproven or direction.pieces)
     island.end = end
     run.end = origin + direction.offset
     run.last = run.end if direction.shapes.crc else origin + direction.last_fpdu
