@@ -31,6 +31,7 @@ from scapy_mpa.stream.halves.other import OtherFraming
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
+from scapy_mpa.stream.inference.hypothesis import Inferred
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import Segment, reverse_flow
@@ -352,13 +353,8 @@ class Connection:
             framing.pass_over(island, position, found.end)
             half.advance(island)
         elif half.phase is Phase.STREAMING:
-            transitions.enter_full_operation(
-                half,
-                found.end,
-                markers=bool(framing.markers),
-                crc=framing.crc,
-                dialect=framing.dialect,
-            )
+            carried = Inferred(found.end, framing.markers, framing.crc)
+            transitions.enter_full_operation(half, carried, dialect=framing.dialect)
 
     def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """True if a startup frame must wait for frames that were sent before it."""

@@ -110,12 +110,8 @@ def look(
         return
     enter_full_operation(
         half,
-        inferred.origin,
-        markers=inferred.markers,
-        crc=inferred.crc,
+        inferred,
         from_start=known.origin is not None,
-        is_guess=inferred.is_guess,
-        crc_is_known=inferred.crc_is_known,
         dialect=Dialect.SOFTUIWARP if startup.may_be(Dialect.SOFTUIWARP) else None,
     )
     look(startup, peer, must_decide=must_decide)

@@ -16,6 +16,7 @@ from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import streaming_of
+from scapy_mpa.stream.inference.hypothesis import Inferred
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, rtr_at, startup_reach
@@ -220,13 +221,15 @@ class StartupPhase(Agreement):
 
     def _begin_fpdus(self, half: HalfConnection) -> None:
         if half.phase is Phase.HELD:
-            transitions.enter_full_operation(
-                half,
-                self.origins[half.direction],
-                markers=bool(self.has_markers(half.direction)),
-                crc=bool(self.uses_crc),
-                dialect=None if self.last is None else self.last.dialect,
-            )
+            carried = self._carried(half)
+            dialect = None if self.last is None else self.last.dialect
+            transitions.enter_full_operation(half, carried, dialect=dialect)
+
+    def _carried(self, half: HalfConnection) -> Inferred:
+        """Return what a direction carries after its startup frame, as startup frames show."""
+        direction = half.direction
+        markers, crc = bool(self.has_markers(direction)), bool(self.uses_crc)
+        return Inferred(self.origins[direction], markers, crc)
 
     # -- the first octets of the Initiator -------------------------------------------------------
 
@@ -318,12 +321,13 @@ class StartupPhase(Agreement):
             if reach <= island.end:
                 self.resume_streaming(half)
             return
-        markers, crc = bool(self.has_markers(half.direction)), bool(self.uses_crc)
-        verdict = FPDUReader(origin, markers=markers, crc=crc).verifies(island, origin)
+        carried = self._carried(half)
+        reader = FPDUReader(origin, markers=carried.markers, crc=carried.crc)
+        verdict = reader.verifies(island, origin)
         if verdict:
             text = "FPDUs although the Reply rejects (RFC 5044 7.1.2 rules 2, 3)"
             half.wrong(None, origin, text)
-            transitions.enter_full_operation(half, origin, markers=markers, crc=crc)
+            transitions.enter_full_operation(half, carried)
         elif verdict is False:
             self.resume_streaming(*self.halves)
 
@@ -334,6 +338,6 @@ class StartupPhase(Agreement):
             return False
         for markers in (False, True):
             if FPDUReader(begin, markers=markers, crc=True).verifies(island, begin):
-                transitions.enter_full_operation(half, begin, markers=markers, crc=True)
+                transitions.enter_full_operation(half, Inferred(begin, markers, crc=True))
                 return True
         return False
