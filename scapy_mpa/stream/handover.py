@@ -31,7 +31,7 @@ from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.startup import KEY_LENGTH
 
 
-def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction, Direction] | None:
+def to_straight_path(connection: Connection) -> tuple[Direction, Direction] | None:
     """Take a connection out of recovery if a direction is in order; else return None.
 
     A direction that is not in order takes no octets on the straight path.
@@ -63,8 +63,8 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         return None
     acks = sequence_number(second.acknowledged), sequence_number(first.acknowledged)
     directions = (
-        _direction(connection, first, acks, shared, is_ready=ready[0]),
-        _direction(connection, second, acks, shared, is_ready=ready[1]),
+        _direction(connection, first, acks, is_ready=ready[0]),
+        _direction(connection, second, acks, is_ready=ready[1]),
     )
     for direction in directions:
         direction.peer = directions[1 - direction.index]
@@ -172,15 +172,10 @@ def _last_run(half: HalfConnection) -> Run | None:
 
 
 def _direction(
-    connection: Connection,
-    half: HalfConnection,
-    acks: tuple[int, int],
-    shared: Shared,
-    *,
-    is_ready: bool,
+    connection: Connection, half: HalfConnection, acks: tuple[int, int], *, is_ready: bool
 ) -> Direction:
     """Return a direction that goes on where recovery stops."""
-    index = half.direction
+    shared, index = connection.shared, half.direction
     ack, acknowledged = acks[index], acks[1 - index]
     if not is_ready:
         # It may still send segments without octets that acknowledge nothing new.
@@ -189,14 +184,14 @@ def _direction(
         )
         direction.reads_no_fpdus = True
         return direction
-    direction = _following(connection, half, ack, shared)
+    direction = _following(connection, half, ack)
     half.octets -= direction.offset + direction.pieces_length
     return direction
 
 
-def _following(connection: Connection, half: HalfConnection, ack: int, shared: Shared) -> Direction:
+def _following(connection: Connection, half: HalfConnection, ack: int) -> Direction:
     """Return a direction that goes on after the reported FPDUs, and move the held octets to it."""
-    framing, island = half.framing, half.islands.items[0]
+    shared, framing, island = connection.shared, half.framing, half.islands.items[0]
     assert isinstance(framing, Framing)
     table = shared.tables[Kind(framing.crc, framing.markers, framing.from_start)]
     origin, index, run = framing.origin, half.direction, island.runs[-1]

@@ -63,7 +63,7 @@ class Recovery:
         connection = self.connection(flow)
         if connection is None or connection.lingers:
             return
-        directions = to_straight_path(connection, self._shared)
+        directions = to_straight_path(connection)
         if directions is not None:
             self._directions[connection.identity.flow] = directions[0]
             self._directions[connection.reverse] = directions[1]
