@@ -101,7 +101,8 @@ class Connection:
 
         A connection from an endpoint to itself has one flow.  It counts as direction 0.
         """
-        return self.halves[flow != self.identity.flow]
+        first, second = self.halves
+        return first if flow == self.identity.flow else second
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this connection."""
