@@ -235,10 +235,13 @@ class OrdinaryConnection:
     @property
     def is_settled(self) -> bool:
         """Whether both startup frames were captured, and after them nothing is held or missing."""
-        return self.has_begun and not any(
-            direction.pieces or direction.ahead or direction.unproven
-            for direction in self.directions
-        )
+        # Asked several times for each connection, so without a loop.
+        initiator, responder = self.initiator, self.responder
+        if responder is None or not responder.startup:
+            return False
+        if initiator.pieces or initiator.ahead or initiator.unproven:
+            return False
+        return not (responder.pieces or responder.ahead or responder.unproven)
 
     @property
     def has_begun(self) -> bool:

@@ -112,8 +112,10 @@ class Timed:
 
         :param stalled: as for :meth:`end_stall`; 0 if :meth:`is_late` was false.
         """
-        self.end_stall(frame, time_ns, stalled)
-        self.progress_ns = max(time_ns, self.progress_ns)
+        if stalled:
+            self.end_stall(frame, time_ns, stalled)
+        if time_ns > self.progress_ns:
+            self.progress_ns = time_ns
 
     def _stalls(
         self, frame: int | None, time_ns: int, stalled: int
