@@ -55,7 +55,9 @@ class Followed:
             # Imported late: few captures have SCTP, and a command must start soon.
             from scapy_mpa.dialects.sctp.associations import Associations
 
-            self.associations = Associations(self.flows.take_number, self._limits, self._dialect)
+            self.associations = Associations(
+                self.flows.table.take_number, self._limits, self._dialect
+            )
         self._take_sctp(packet, self.associations.receive(packet))
 
     def sctp_ends(self) -> Iterator[list[Event]]:
@@ -76,7 +78,7 @@ class Followed:
         """
         counts, associations = self.decoder.not_followed.copy(), self.associations
         # Frames of connections that had ended before.
-        counts["late copy"] += self.flows.late_copies
+        counts["late copy"] += self.flows.recovery.late_copies
         if associations is not None:
             counts["SCTP without DDP"] += associations.without_ddp
             counts["SCTP of no association"] += associations.unknown

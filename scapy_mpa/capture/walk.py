@@ -104,7 +104,7 @@ def _frames(
                     is_taken = direction.receive(seq, ack, octets, number, time_ns)
                 except Exception as error:
                     # A fault of this program costs its connection and no other.
-                    flows.fail(segment, error)
+                    flows.recovery.fail(segment, error)
                     is_taken = True
             if not is_taken:
                 take(segment)
@@ -165,7 +165,7 @@ def _take(
                 except Exception as error:
                     # A fault of this program costs its connection and no other.
                     fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
-                    flows.fail(fault, error)
+                    flows.recovery.fail(fault, error)
                     continue
                 flags, length = control & 0xFF, total - payload_at
                 segment = Segment(flow, seq, ack, flags, octets, length, number, time_ns)

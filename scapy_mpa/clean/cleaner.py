@@ -91,7 +91,7 @@ class Cleaner:
     @property
     def connections(self) -> int:
         """Connections found so far."""
-        return self._flows.next_number
+        return self._flows.table.next_number
 
     def receive(self, frame: Frame) -> list[Written]:
         """Take a frame; return the frames that can be written now.
@@ -141,7 +141,7 @@ class Cleaner:
         :param whole: the frame with the whole IP packet, if the segment came in fragments.
         """
         flows, flow = self._flows, segment.flow
-        known, late_copies = flows.find(flow), flows.late_copies
+        known, late_copies = flows.find(flow), flows.recovery.late_copies
         was_full = known is not None and known.half(flow).phase is Phase.FULL
         direction = flows.directions.get(flow)
         if direction is None:
@@ -153,11 +153,11 @@ class Cleaner:
         identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
         is_selected = self._selects is None or self._selects(identity)
         # A held segment may be of the next connection's handshake, which must be written with it.
-        if not is_selected or (flows.holds(flow) and not segment.length):
+        if not is_selected or (flows.recovery.holds(flow) and not segment.length):
             self._append(frame, is_written=is_selected)
             self._dispatch(events)
             return None
-        is_late = flows.late_copies > late_copies
+        is_late = flows.recovery.late_copies > late_copies
         if connection is None or is_late or _is_dropped(connection, segment):
             is_left_out = (
                 connection is not None
@@ -187,9 +187,9 @@ class Cleaner:
         Return whether that was all: the connection stays at rest, and the frame is copied.
         """
         flows, order = self._flows, self._orders.get(direction.connection.identity.number)
-        before, is_next = direction.fpdus, segment.seq == direction.seq
+        before, is_next = direction.counters.fpdus, segment.seq == direction.seq
         flows.take(segment)
-        number = direction.fpdus - before
+        number = direction.counters.fpdus - before
         if (
             order is None
             or not order.is_at_rest
@@ -320,4 +320,4 @@ class Cleaner:
 
 def _is_dropped(connection: Connection, segment: Segment) -> bool:
     """Return whether a segment is a RST that its receiver drops."""
-    return bool(segment.flags & RST) and not may_reset(*connection.pair(segment.flow), segment)
+    return bool(segment.flags & RST) and not may_reset(connection.half(segment.flow), segment)

@@ -44,5 +44,5 @@ def _core(half: HalfConnection, direction: Direction | None) -> Core:
         half,
         current.high,
         NEVER if missing is None else missing,
-        half.fpdus > 0 or current.fpdus > 0,
+        half.counters.fpdus > 0,
     )

@@ -24,7 +24,7 @@ def remarks(followed: Followed, gaps: int, ended: int) -> Iterator[str]:
     :param gaps: number of gaps because of a limit.
     :param ended: number of connections that ended because of a limit.
     """
-    not_followed, unsearched = followed.not_followed, followed.flows.unsearched
+    not_followed, unsearched = followed.not_followed, followed.flows.shared.purse.unsearched
     if followed.has_nothing:
         yield nothing_followed(not_followed)
     elif not_followed:

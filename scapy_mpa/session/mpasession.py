@@ -202,7 +202,7 @@ class Recovery:
                 flows.take(segment)
         except Exception as error:
             # A fault of this program costs its connection and no other.
-            flows.fail(segment, error)
+            flows.recovery.fail(segment, error)
         frame = self._decoder.whole or frame
         if length:
             self.packets.keep(frame, segment)

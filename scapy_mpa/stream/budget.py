@@ -23,8 +23,6 @@ class Holder(Protocol):
 class Budget:
     """Counts held octets.  If there are too many, the oldest holder gives up some."""
 
-    __slots__ = ("_holders", "each", "room")
-
     def __init__(self, limits: Limits) -> None:
         self.each = limits.octets_per_half
         """Octets that one holder may hold.  Holders keep to it themselves."""

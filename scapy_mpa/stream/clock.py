@@ -22,8 +22,6 @@ class Clock:
     :param remembers: whether the times of frames will be needed.
     """
 
-    __slots__ = ("begin_ns", "newest", "remembers", "room", "times")
-
     def __init__(self, begin_ns: int = 0, *, remembers: bool = True) -> None:
         self.begin_ns = begin_ns
         self.remembers = remembers

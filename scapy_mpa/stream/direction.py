@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.extent import waits
 from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
@@ -75,10 +76,7 @@ class Direction:
         "awaits_fpdu",
         "can_read_next",
         "connection",
-        "copied_octets",
-        "copies",
-        "farthest_ahead",
-        "fpdus",
+        "counters",
         "frame",
         "half",
         "held",
@@ -90,7 +88,6 @@ class Direction:
         "missing",
         "offset",
         "origin",
-        "out_of_order",
         "peer",
         "pieces",
         "pieces_length",
@@ -135,8 +132,8 @@ class Direction:
         """The next sequence number, 32 bits."""
         self.last_fpdu = offset
         """Without CRCs, the offset of the last FPDU."""
-        self.pieces: list[tuple[bytes, int]] | tuple[()] = ()
-        """The beginning of the FPDU at ``offset``, segment by segment: octets and their frame."""
+        self.pieces: list[Chunk] | tuple[()] = ()
+        """The beginning of the FPDU at ``offset``, segment by segment."""
         self.pieces_length = 0
         """Octets of all pieces."""
         self.missing = 0
@@ -150,16 +147,7 @@ class Direction:
         """The part of ``held`` that is for pieces of FPDUs."""
         self.segments = 0
         """Segments taken."""
-        self.out_of_order = 0
-        """FPDUs found after a hole."""
-        self.farthest_ahead = 0
-        """The greatest distance from the first missing octet to such an FPDU, in octets."""
-        self.fpdus = 0
-        """FPDUs found."""
-        self.copies = 0
-        """Segments that brought octets captured before."""
-        self.copied_octets = 0
-        """Octets of these segments."""
+        self.counters = Counters() if half is None else half.counters
         self.awaits_fpdu = False
         """Whether it must receive an FPDU before it may send (RFC 5044 7.1.2 rule 4)."""
         self.can_read_next = False
@@ -214,7 +202,7 @@ class Direction:
             rows_before = len(rows)
             end = read(self, octets, 0, offset, frame, time_ns, frame, self.shapes, rows)
             if end == len(octets):
-                self.fpdus += len(rows) - rows_before
+                self.counters.fpdus += len(rows) - rows_before
                 self.shape = rows[-1][4]
                 recent.order.append((self.origin + offset, octets, frame, self.key))
                 recent.fresh += end
@@ -229,13 +217,11 @@ class Direction:
             if time_ns > times.progress_ns:
                 times.progress_ns = time_ns
         else:
-            copies = self.copies
+            copies = self.counters.retransmitted
             if not self.take(seq, ack, octets, frame, time_ns):
                 return False
-            if self.copies == copies:
-                if stalled:
-                    times.end_stall(frame, time_ns, stalled)
-                times.note_progress(time_ns)
+            if self.counters.retransmitted == copies:
+                times.note_progress(frame, time_ns, stalled)
         self.segments += 1
         times.frame = frame
         times.time_ns = time_ns
@@ -295,12 +281,12 @@ class Direction:
         """Whether the hole is filled, but the segment after it cannot be read."""
         return bool(self.ahead) and self.ahead[0][0] == self.offset + self.pieces_length
 
-    def begin_with(self, pieces: list[tuple[bytes, int]]) -> None:
+    def begin_with(self, pieces: list[Chunk]) -> None:
         """Begin inside an FPDU.
 
-        :param pieces: its octets so far, each with the frame that brought it.
+        :param pieces: its octets so far.
         """
-        octets = b"".join([piece for piece, _ in pieces])
+        octets = b"".join([piece.octets for piece in pieces])
         self.pieces, self.pieces_length = pieces, len(octets)
         self.missing = octets_missing(octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
@@ -371,8 +357,8 @@ class Direction:
             while True:
                 if len(octets) < need:
                     return self._add_piece(octets, brought_by, need)
-                head = b"".join([piece for piece, _ in self.pieces]) + octets[:need]
-                bringers = dict.fromkeys([*[bringer for _, bringer in self.pieces], brought_by])
+                head = b"".join([piece.octets for piece in self.pieces]) + octets[:need]
+                bringers = dict.fromkeys([*[piece.frame for piece in self.pieces], brought_by])
                 frames = brought_by if len(bringers) == 1 else tuple(bringers)
                 if read(self, head, 0, offset, frame, time_ns, frames, shapes, rows):
                     break
@@ -404,11 +390,11 @@ class Direction:
             del rows[rows_before:]
             return False
         if len(rows) > rows_before:
-            self.fpdus += len(rows) - rows_before
+            self.counters.fpdus += len(rows) - rows_before
             *_, self.last_fpdu, self.shape = rows[-1][:5]
         self._remember(octets, brought_by)
         self.offset = offset
-        self.pieces = [(rest, brought_by)] if rest else ()
+        self.pieces = [Chunk(self.origin + offset, rest, brought_by)] if rest else ()
         self.pieces_length, self.missing = len(rest), missing
         if rest:
             self.can_read_next = False
@@ -440,8 +426,9 @@ class Direction:
         assert isinstance(self.pieces, list)
         if len(self.pieces) >= PIECES:
             return False
+        piece = Chunk(self.position, octets, brought_by)
         self._remember(octets, brought_by)
-        self.pieces.append((octets, brought_by))
+        self.pieces.append(piece)
         self.pieces_length += len(octets)
         self.missing = need - len(octets)
         self._reserve()
@@ -484,7 +471,7 @@ class Direction:
         if before + len(known) > offset:
             is_copy = before == offset and known == octets and len(octets) > 1
             if is_copy:
-                self._count_copy(octets)
+                self.counters.count_copy(len(octets))
             return is_copy
         if index < len(ahead) and ahead[index][0] == end and ahead[index][3] is None:
             # FPDUs of this segment may extend into the next one, which is not read.
@@ -531,9 +518,9 @@ class Direction:
         if not follows:
             row = rows[first]
             rows[first] = (*row[:4], shapes_of_first[row[4].key], *row[5:])
-        self.out_of_order += len(rows) - first
-        self.farthest_ahead = max(self.farthest_ahead, self.origin + rows[-1][3] - self.position)
-        self.fpdus += len(rows) - first
+        found = len(rows) - first
+        self.counters.fpdus += found
+        self.counters.count_ahead(found, self.origin + rows[-1][3] - self.position)
         shape: Shape = rows[-1][4]
         return shape
 
@@ -543,7 +530,8 @@ class Direction:
 
         The same rule as in ``Follower._reach_of``, for held pieces.  There must be no Markers.
         """
-        head = b"".join([octets for octets, _ in self.pieces])[: HEADER_LENGTH + UNTAGGED_LENGTH]
+        octets = b"".join([piece.octets for piece in self.pieces])
+        head = octets[: HEADER_LENGTH + UNTAGGED_LENGTH]
         ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
         if not plausible(head[HEADER_LENGTH:], ulpdu_length):
             return 0
@@ -572,12 +560,8 @@ class Direction:
                 at = start + len(kept)
         if at < end or differing_stretch(position, octets, known) is not None:
             return False
-        self._count_copy(octets)
+        self.counters.count_copy(len(octets))
         return True
-
-    def _count_copy(self, octets: bytes) -> None:
-        self.copies += 1
-        self.copied_octets += len(octets)
 
     # -- memory ----------------------------------------------------------------------------------
 

@@ -52,18 +52,6 @@ class Flows:
         takes it only after a call of :meth:`to_straight_path`.
     """
 
-    __slots__ = (
-        "_dialect",
-        "_is_straight",
-        "_recovery",
-        "_table",
-        "directions",
-        "limits",
-        "segments",
-        "shared",
-        "unanswered",
-    )
-
     def __init__(
         self,
         first_number: int = 0,
@@ -76,12 +64,12 @@ class Flows:
         self.limits = limits_of(limits)
         self._is_straight = straight and self.limits.octets_per_half >= STRAIGHT_AT_LEAST
         self._dialect = dialect
-        self._table = ConnectionTable(first_number, self.limits, self._settle)
+        self.table = ConnectionTable(first_number, self.limits, self._settle)
         self.shared = Shared(Budget(self.limits), others)
-        self.shared.to_recovery = self._to_recovery
         self.directions: dict[bytes, Direction] = {}
         """By flow, the directions on the straight path."""
-        self._recovery = Recovery(self._table, self.directions, self.shared, self.limits, dialect)
+        self.recovery = Recovery(self.table, self.directions, self.shared, self.limits, dialect)
+        self.shared.to_recovery = self.recovery.to_recovery
         self.unanswered = Unanswered()
         """Must take ``shared.rows`` before any other reader, as :meth:`events` does."""
         self.segments = 0
@@ -104,12 +92,12 @@ class Flows:
                     return
             if self._is_straight and self._follow(segment, direction):
                 return
-            self._recovery.take(segment)
+            self.recovery.take(segment)
         except Exception as error:
-            self.fail(segment, error)
+            self.recovery.fail(segment, error)
             return
         if length and self._is_straight:
-            self._recovery.to_straight_path(flow)
+            self.recovery.to_straight_path(flow)
 
     def _follow(self, segment: Segment, direction: Direction | None) -> bool:
         """Have an ordinary connection take a segment, or begin with it.
@@ -118,11 +106,11 @@ class Flows:
         :return: False if recovery must take the segment, and its connection.
         """
         flow, flags, time_ns = segment.flow, segment.flags, segment.time_ns
-        connection = self._table.find(flow) if direction is None else direction.connection
+        connection = self.table.find(flow) if direction is None else direction.connection
         if connection is None:
             if not (segment.length or flags & SYN):
                 # It carries nothing and opens nothing: it came late, and its connection is over.
-                self._table.expire(time_ns)
+                self.table.expire(time_ns)
                 return True
             return flags & HANDSHAKE == SYN and self._begin(segment)
         if not isinstance(connection, OrdinaryConnection):
@@ -130,7 +118,7 @@ class Flows:
         if connection.lingers or not connection.receive(segment):
             return False
         # Only these segments advance the clock, so most segments do not come here.
-        self._table.expire(time_ns)
+        self.table.expire(time_ns)
         if flags & SYN:
             self.directions[connection.identity.flow], self.directions[connection.reverse] = (
                 connection.directions
@@ -138,13 +126,9 @@ class Flows:
         elif connection.is_over:
             if connection.reset is not None:
                 # A later acknowledgement may show that its receiver dropped the RST.
-                self._recovery.forget_directions(connection)
-            self._table.linger(connection, time_ns)
+                self.recovery.forget_directions(connection)
+            self.table.linger(connection, time_ns)
         return True
-
-    def fail(self, segment: Segment, error: Exception) -> None:
-        """Report a fault of this program.  Only the connection of the segment is lost."""
-        self._recovery.fail(segment, error)
 
     def _begin(self, segment: Segment) -> bool:
         """Begin an ordinary connection; return False if this may be a copy, or not ordinary."""
@@ -156,20 +140,17 @@ class Flows:
             or self._dialect is not None
         ):
             return False
-        self._table.expire(segment.time_ns)
-        identity = self._table.identity(segment)
-        self._table.add(OrdinaryConnection(identity, reverse, self.shared, segment))
+        self.table.expire(segment.time_ns)
+        identity = self.table.identity(segment)
+        self.table.add(OrdinaryConnection(identity, reverse, self.shared, segment))
         return True
-
-    def _to_recovery(self, connection: AnyConnection) -> Connection:
-        return self._recovery.to_recovery(connection)
 
     def _settle(self, connection: AnyConnection) -> AnyConnection:
         """Return the object that reports the end of a connection."""
         if isinstance(connection, OrdinaryConnection) and connection.is_settled:
-            self._recovery.forget_directions(connection)
+            self.recovery.forget_directions(connection)
             return connection
-        return self._to_recovery(connection)
+        return self.recovery.to_recovery(connection)
 
     def events(self) -> list[Event]:
         """Return the events since the last call, in the order in which they were found."""
@@ -182,36 +163,18 @@ class Flows:
         self.shared.rows.clear()
         return events
 
-    def holds(self, flow: bytes) -> bool:
-        """Return whether segments of these ports are held, because they may be copies."""
-        return self._recovery.holds(flow)
-
-    def take_number(self) -> int:
-        """Return the number of the next connection, and use it up."""
-        return self._table.take_number()
-
-    @property
-    def next_number(self) -> int:
-        """The number that the next connection will have."""
-        return self._table.next_number
-
-    @property
-    def late_copies(self) -> int:
-        """Segments that have only octets of connections that had ended before."""
-        return self._recovery.late_copies
-
     def carries_mpa(self, flow: bytes) -> bool | None:
         """Return whether a direction now carries MPA: octets after its startup frame.
 
         None if no connection has this flow.
         """
         direction = self.directions.get(flow)
-        connection = self._table.find(flow) if direction is None else direction.connection
+        connection = self.table.find(flow) if direction is None else direction.connection
         return None if connection is None else connection.carries_mpa(flow)
 
     def identity(self, flow: bytes) -> ConnectionId | None:
         """Return the identity of the connection that has a flow now; None if there is none."""
-        connection = self._table.find(flow)
+        connection = self.table.find(flow)
         return None if connection is None else connection.identity
 
     def find(self, flow: bytes) -> Connection | None:
@@ -219,29 +182,23 @@ class Flows:
 
         Only with ``straight`` off: then each one is a :class:`Connection`.
         """
-        connection = self._table.find(flow)
+        connection = self.table.find(flow)
         assert not isinstance(connection, OrdinaryConnection)
         return connection
 
     def to_straight_path(self, flow: bytes) -> None:
         """Move the connection of a flow to the straight path, if a direction is in order."""
         if flow not in self.directions and self.limits.octets_per_half >= STRAIGHT_AT_LEAST:
-            self._recovery.to_straight_path(flow)
-
-    @property
-    def unsearched(self) -> int:
-        """Directions with an unknown beginning that were not searched for FPDUs to their end: too
-        many octets of the capture look like FPDUs."""
-        return self.shared.purse.unsearched
+            self.recovery.to_straight_path(flow)
 
     def standing(self) -> Iterator[ConnectionEnded]:
         """Yield the report on each open connection, as if it ended now."""
-        for connection in self._table.all():
+        for connection in self.table.all():
             if isinstance(connection, OrdinaryConnection) and connection.is_settled:
                 yield connection.standing()
             else:
                 # Recovery keeps the connection until it is in order again.
-                yield self._to_recovery(connection).standing()
+                yield self.recovery.to_recovery(connection).standing()
 
     def finish(self) -> list[Event]:
         """Return the last events, at the end of the capture, and forget all connections."""
@@ -254,6 +211,6 @@ class Flows:
 
         The caller can free these events before the next ones come.
         """
-        for _ in self._table.ends():
+        for _ in self.table.ends():
             if len(self.shared.rows) >= _BATCH:
                 yield

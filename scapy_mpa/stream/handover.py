@@ -21,7 +21,7 @@ from scapy_mpa.stream.halves.holes import closes_soon
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
@@ -31,7 +31,7 @@ from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.startup import KEY_LENGTH
 
 
-def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction, Direction] | None:
+def to_straight_path(connection: Connection) -> tuple[Direction, Direction] | None:
     """Take a connection out of recovery if a direction is in order; else return None.
 
     A direction that is not in order takes no octets on the straight path.
@@ -54,7 +54,7 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         return None
     silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
     sender = first if silent else second
-    if silent is not None and 0 < sender.fpdus == sender.crc_bad:
+    if silent is not None and 0 < sender.counters.fpdus == sender.counters.crc_bad:
         # The Responder must not send after damaged FPDUs alone, which the straight path cannot
         # check.
         return None
@@ -63,8 +63,8 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         return None
     acks = sequence_number(second.acknowledged), sequence_number(first.acknowledged)
     directions = (
-        _direction(connection, first, acks, shared, is_ready=ready[0]),
-        _direction(connection, second, acks, shared, is_ready=ready[1]),
+        _direction(connection, first, acks, is_ready=ready[0]),
+        _direction(connection, second, acks, is_ready=ready[1]),
     )
     for direction in directions:
         direction.peer = directions[1 - direction.index]
@@ -85,8 +85,6 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
     startup.is_silent = any(direction.awaits_fpdu for direction in directions)
     for direction in directions:
         half = _half(direction)
-        half.count_copies(direction.copies, direction.copied_octets)
-        half.count_ahead(direction.out_of_order, direction.farthest_ahead)
         if not direction.reads_no_fpdus:
             _to_recovery(direction)
         direction.held = 0
@@ -120,6 +118,7 @@ def recover(ordinary: OrdinaryConnection) -> Connection:
     directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
     for direction, half in zip(directions, connection.halves, strict=False):
         half.fin = compact(direction.position) if direction.is_closed else None
+        half.counters = direction.counters
         direction.connection, direction.half = connection, half
     if carries_fpdus:
         for direction in directions:
@@ -135,8 +134,7 @@ def recover(ordinary: OrdinaryConnection) -> Connection:
             shared.budget.count(_half(direction))
         ordinary.leave()
     if ordinary.reset is not None:
-        half, peer = connection.pair(ordinary.reset.flow)
-        connection.reset = Reset(half, peer, ordinary.reset)
+        connection.reset = Reset(connection.half(ordinary.reset.flow), ordinary.reset)
     return connection
 
 
@@ -174,15 +172,10 @@ def _last_run(half: HalfConnection) -> Run | None:
 
 
 def _direction(
-    connection: Connection,
-    half: HalfConnection,
-    acks: tuple[int, int],
-    shared: Shared,
-    *,
-    is_ready: bool,
+    connection: Connection, half: HalfConnection, acks: tuple[int, int], *, is_ready: bool
 ) -> Direction:
     """Return a direction that goes on where recovery stops."""
-    index = half.direction
+    shared, index = connection.shared, half.direction
     ack, acknowledged = acks[index], acks[1 - index]
     if not is_ready:
         # It may still send segments without octets that acknowledge nothing new.
@@ -191,14 +184,14 @@ def _direction(
         )
         direction.reads_no_fpdus = True
         return direction
-    direction = _following(connection, half, ack, shared)
+    direction = _following(connection, half, ack)
     half.octets -= direction.offset + direction.pieces_length
     return direction
 
 
-def _following(connection: Connection, half: HalfConnection, ack: int, shared: Shared) -> Direction:
+def _following(connection: Connection, half: HalfConnection, ack: int) -> Direction:
     """Return a direction that goes on after the reported FPDUs, and move the held octets to it."""
-    framing, island = half.framing, half.islands.items[0]
+    shared, framing, island = connection.shared, half.framing, half.islands.items[0]
     assert isinstance(framing, Framing)
     table = shared.tables[Kind(framing.crc, framing.markers, framing.from_start)]
     origin, index, run = framing.origin, half.direction, island.runs[-1]
@@ -214,7 +207,7 @@ def _following(connection: Connection, half: HalfConnection, ack: int, shared: S
         direction.unproven = held[len(before) :]
     pieces = island.cut_out(run.end, island.end)
     if pieces:
-        direction.begin_with([(chunk.octets, chunk.frame) for chunk in pieces])
+        direction.begin_with(pieces)
     half.let_go(island, island.start, island.end)
     half.hold_again(island, before)
     half.budget.count(half)
@@ -232,7 +225,6 @@ def _to_recovery(direction: Direction) -> None:
     end = compact(direction.position)
     half.high = max(half.high or 0, end)
     half.octets += direction.offset + direction.pieces_length
-    half.fpdus += direction.fpdus
     shape, upto = direction.shape, direction.offset
     for at, octets, _, last_shape in direction.ahead:
         if last_shape is not None:
@@ -251,11 +243,8 @@ def _to_recovery(direction: Direction) -> None:
         island.runs = (run,)
     run = island.runs[-1]
     half.fill_purse(end - island.end)
-    held, at = direction.unproven, origin + direction.offset
-    for octets, frame in () if held else direction.pieces:
-        held = [*held, Chunk(at, octets, frame)]
-        at += len(octets)
-    half.hold_again(island, held)
+    # Unproven octets include the pieces.
+    half.hold_again(island, direction.unproven or direction.pieces)
     island.end = end
     run.end = origin + direction.offset
     run.last = run.end if direction.shapes.crc else origin + direction.last_fpdu

@@ -25,8 +25,6 @@ class Lingering(Generic[_Connection]):
     time of the one that is ahead.
     """
 
-    __slots__ = ("_latest_ns", "_until")
-
     def __init__(self) -> None:
         self._until: OrderedDict[_Connection, int] = OrderedDict()
         """The time at which each connection expires."""

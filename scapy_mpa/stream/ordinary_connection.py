@@ -111,13 +111,9 @@ class OrdinaryConnection:
             # It acknowledges octets that were not captured.
             return False
         self.reset = segment
-        self._count_segment(direction, segment)
-        return True
-
-    def _count_segment(self, direction: Direction, segment: Segment) -> None:
-        """Count a segment, and note its frame and time."""
         direction.segments += 1
         self.times.note_segment(segment)
+        return True
 
     def _take_syn_ack(self, segment: Segment) -> bool:
         """Take the SYN,ACK; return False if the segment is something else."""
@@ -222,9 +218,7 @@ class OrdinaryConnection:
             segment.seq, segment.ack, b"", segment.frame, segment.time_ns
         ):
             return False
-        if stalled:
-            self.times.end_stall(segment.frame, segment.time_ns, stalled)
-        self.times.note_progress(segment.time_ns)
+        self.times.note_progress(segment.frame, segment.time_ns, stalled)
         direction.is_closed = direction.reads_no_fpdus = True
         self.closer = self.closer or Closer(direction.index, segment.frame)
         direction.can_read_next = False
@@ -241,6 +235,7 @@ class OrdinaryConnection:
     @property
     def is_settled(self) -> bool:
         """Whether both startup frames were captured, and after them nothing is held or missing."""
+        # Asked several times for each connection, so without a loop.
         initiator, responder = self.initiator, self.responder
         if responder is None or not responder.startup:
             return False
@@ -369,14 +364,5 @@ def _begin(direction: Direction) -> int:
 
 
 def _summary(direction: Direction) -> HalfSummary:
-    return HalfSummary(
-        direction.shapes.marked,
-        direction.fpdus,
-        len(direction.startup) + direction.offset,
-        0,
-        0,
-        direction.out_of_order,
-        direction.copies,
-        direction.farthest_ahead,
-        retransmitted_octets=direction.copied_octets,
-    )
+    octets = len(direction.startup) + direction.offset
+    return direction.counters.summary(octets, direction.shapes.marked)

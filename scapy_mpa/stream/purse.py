@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 CALL: Final = 50
@@ -54,19 +53,21 @@ Search: TypeAlias = Generator[None, None, _Result]
 """A search.  It yields when it must wait for the next segment."""
 
 
-@dataclass(slots=True, eq=False)
 class Allowance:
-    """What one search may still spend."""
+    """What one search may still spend.
 
-    _purse: Purse
-    left: int
-    """What is left of it."""
-    kept: int
-    """When so little is left, no further places are looked for.  Weighing uses the rest."""
-    is_short: bool
-    """Whether the search wants more than the purse can lend."""
-    _at_once: bool
-    """Whether the search cannot wait for the next segment."""
+    :param lent: what the search may spend.
+    :param is_short: whether the search wants more than the purse can lend.
+    :param at_once: whether the search cannot wait for the next segment.
+    """
+
+    def __init__(self, purse: Purse, lent: int, *, is_short: bool, at_once: bool) -> None:
+        self._purse = purse
+        self._at_once = at_once
+        self.is_short = is_short
+        self.left = lent
+        self.kept = lent // _KEPT
+        """When so little is left, no further places are looked for.  Weighing uses the rest."""
 
     def spend(self, octets: int = 0, *, calls: int = 0) -> bool:
         """Spend the cost of reading octets and calling functions; return whether anything is left.
@@ -98,8 +99,6 @@ class Allowance:
 class Purse:
     """The purse of all connections of a capture."""
 
-    __slots__ = ("_at_once", "_waiting", "cut_short", "left", "slice", "unsearched")
-
     def __init__(self) -> None:
         self.left = _AT_FIRST
         """What searches may still spend."""
@@ -130,7 +129,7 @@ class Purse:
     def lend(self) -> Allowance:
         """Return the allowance of a search: at most half of the purse."""
         lent = max(0, min(_BY_SEARCH, self.left // 2))
-        return Allowance(self, lent, lent // _KEPT, lent < _BY_SEARCH, self._at_once)
+        return Allowance(self, lent, is_short=lent < _BY_SEARCH, at_once=self._at_once)
 
     def search(
         self, key: Hashable, begin: Callable[[], Search[_Result]], *, at_once: bool

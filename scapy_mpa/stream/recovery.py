@@ -32,17 +32,6 @@ class Recovery:
     :param dialect: the dialect that the user has given, if any.
     """
 
-    __slots__ = (
-        "_dialect",
-        "_directions",
-        "_held",
-        "_limits",
-        "_repeats",
-        "_shared",
-        "_table",
-        "late_copies",
-    )
-
     def __init__(
         self,
         table: ConnectionTable,
@@ -74,7 +63,7 @@ class Recovery:
         connection = self.connection(flow)
         if connection is None or connection.lingers:
             return
-        directions = to_straight_path(connection, self._shared)
+        directions = to_straight_path(connection)
         if directions is not None:
             self._directions[connection.identity.flow] = directions[0]
             self._directions[connection.reverse] = directions[1]
@@ -126,7 +115,7 @@ class Recovery:
             # Only these segments advance the clock, so most segments cost nothing here.
             table.expire(segment.time_ns)
             connection = self.connection(segment.flow)
-        if connection is None or not belongs(*connection.pair(segment.flow), segment):
+        if connection is None or not belongs(connection.half(segment.flow), segment):
             if not segment.length and not segment.flags & SYN:
                 # It has no octets and opens no connection: a late segment of one that is over.
                 return

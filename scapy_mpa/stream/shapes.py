@@ -35,28 +35,6 @@ class Shape:
     kind: Final = "fpdu"
     several: Final = False
 
-    __slots__ = (
-        "control",
-        "expected",
-        "first_json",
-        "json",
-        "key",
-        "last",
-        "lead",
-        "line",
-        "markers",
-        "message",
-        "opcode",
-        "opened",
-        "payload",
-        "pointers",
-        "rule",
-        "size",
-        "table",
-        "tagged",
-        "ulpdu_length",
-    )
-
     def __init__(self, table: "Shapes", key: int) -> None:
         self.table = table
         self.key = key
@@ -116,8 +94,6 @@ class Shapes(dict[int, Shape]):
     The key is the number in the four octets from ULPDU_Length on.  With Markers, it is that number
     times 512, plus the phase.
     """
-
-    __slots__ = ("after_hole", "ahead", "crc", "from_start", "kind", "located_by", "marked")
 
     def __init__(self, kind: Kind) -> None:
         super().__init__()

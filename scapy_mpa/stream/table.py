@@ -30,15 +30,6 @@ class ConnectionTable:
     :param settle: returns the object that reports the end of a connection.
     """
 
-    __slots__ = (
-        "_by_flow",
-        "_limits",
-        "_settle",
-        "_sweep_at",
-        "lingering",
-        "next_number",
-    )
-
     def __init__(
         self, first_number: int, limits: Limits, settle: Callable[[AnyConnection], AnyConnection]
     ) -> None:

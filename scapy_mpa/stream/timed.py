@@ -74,13 +74,7 @@ class Timed:
     def end_handshake(self, time_ns: int) -> None:
         """Take the first segment that the sender of the SYN sends after the SYN."""
         self._handshake_ns = time_ns - self._first_ns
-        self.note_progress(time_ns)
-        self.late_ns = self.progress_ns
-
-    def note_progress(self, time_ns: int) -> None:
-        """Note that a segment with this time has made progress."""
-        if time_ns > self.progress_ns:
-            self.progress_ns = time_ns
+        self.progress_ns = self.late_ns = max(time_ns, self.progress_ns)
 
     def is_late(self, time_ns: int) -> bool:
         """Return whether a segment may end a stall: it comes long after the last progress."""
@@ -112,6 +106,16 @@ class Timed:
         :param stalled: the directions whose octets waited before it: the sum of 1 << direction.
         """
         self.stalls = self._stalls(frame, time_ns, stalled)
+
+    def note_progress(self, frame: int, time_ns: int, stalled: int) -> None:
+        """Take a segment with progress.
+
+        :param stalled: as for :meth:`end_stall`; 0 if :meth:`is_late` was false.
+        """
+        if stalled:
+            self.end_stall(frame, time_ns, stalled)
+        if time_ns > self.progress_ns:
+            self.progress_ns = time_ns
 
     def _stalls(
         self, frame: int | None, time_ns: int, stalled: int

@@ -128,9 +128,9 @@ class IFTFraming:
         payload_crc = _verdict(
             octets[layout.payload :], layout.length - layout.payload, agreed.payload_crc
         )
-        half.fpdus += 1
+        half.counters.fpdus += 1
         if "bad" in (header_crc, payload_crc):
-            half.crc_bad += 1
+            half.counters.crc_bad += 1
         verdicts = ("h", header_crc), ("p", payload_crc)
         # The receiver does not check the CRCs that it ignores (4.2).
         faults = "".join(
@@ -142,7 +142,7 @@ class IFTFraming:
         may_be_early = agreed.speculative and not problems and payload_crc != "unknown"
         is_early = may_be_early and max(frames) < latest
         if is_early:
-            half.count_ahead(1, start - latest_at)
+            half.counters.count_ahead(1, start - latest_at)
         self._latest = max(self._latest, (max(frames), start))
         half.owner.shared.rows.append(
             IFTFrameRecovered(

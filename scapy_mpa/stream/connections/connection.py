@@ -31,10 +31,11 @@ from scapy_mpa.stream.halves.other import OtherFraming
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
+from scapy_mpa.stream.inference.hypothesis import Inferred
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import Segment, reverse_flow
-from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
+from scapy_mpa.stream.startup import beginnings, breaches, order
 from scapy_mpa.stream.startup.breaches import Breach
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, Step
@@ -54,26 +55,6 @@ class Connection:
     :param segment: its first segment, which :meth:`receive` has not taken yet.
     :param dialect: the dialect that the user has given, if any.
     """
-
-    __slots__ = (
-        "closer",
-        "errors",
-        "failed",
-        "halves",
-        "identity",
-        "is_ordinary",
-        "lingers",
-        "met_key",
-        "other",
-        "rejected_in",
-        "reset",
-        "reverse",
-        "segments",
-        "shared",
-        "startup",
-        "terminated",
-        "times",
-    )
 
     def __init__(
         self,
@@ -116,16 +97,12 @@ class Connection:
     # -- in ----------------------------------------------------------------------------------
 
     def half(self, flow: bytes) -> HalfConnection:
-        """Return the direction of a flow."""
-        return self.pair(flow)[0]
-
-    def pair(self, flow: bytes) -> tuple[HalfConnection, HalfConnection]:
-        """Return the direction of a flow, and the opposite direction.
+        """Return the direction of a flow.
 
         A connection from an endpoint to itself has one flow.  It counts as direction 0.
         """
         first, second = self.halves
-        return (first, second) if flow == self.identity.flow else (second, first)
+        return first if flow == self.identity.flow else second
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this connection."""
@@ -134,14 +111,14 @@ class Connection:
         if self.failed:
             return
         flags = segment.flags
-        direction = 0 if segment.flow == self.identity.flow else 1
-        half, peer = self.halves[direction], self.halves[1 - direction]
+        half = self.half(segment.flow)
+        direction, peer = half.direction, half.peer
         stalled = self.unacknowledged if self.times.is_late(segment.time_ns) else 0
         progress = [one.progress for one in self.halves]
         if flags & ACK and not flags & RST:
             peer.acknowledge(segment.ack)
-        if flags & RST and may_reset(half, peer, segment) and not self._is_reset:
-            self.reset = Reset(half, peer, segment)
+        if flags & RST and may_reset(half, segment) and not self._is_reset:
+            self.reset = Reset(half, segment)
         startup = self.startup
         self.shared.current = segment
         intake.receive(half, segment)
@@ -153,9 +130,7 @@ class Connection:
             if not direction and flags & HANDSHAKE == ACK:
                 self.times.end_handshake(segment.time_ns)
         elif [one.progress for one in self.halves] != progress:
-            if stalled:
-                self.times.end_stall(segment.frame, segment.time_ns, stalled)
-            self.times.note_progress(segment.time_ns)
+            self.times.note_progress(segment.frame, segment.time_ns, stalled)
         if self.closer is None and half.fin is not None:
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
@@ -166,7 +141,7 @@ class Connection:
         while self.met_key is not None:
             self._read_key(*self.met_key)
         if startup.state is StartupState.ACCEPTED:
-            rtr.find(startup, final=False)
+            startup.find_rtr(final=False)
         self.shared.current = None
         if flags & RST:
             # Octets of a RST explain it, and are not part of the stream (RFC 9293 3.5.3).
@@ -379,13 +354,8 @@ class Connection:
             framing.pass_over(island, position, found.end)
             half.advance(island)
         elif half.phase is Phase.STREAMING:
-            transitions.enter_full_operation(
-                half,
-                found.end,
-                markers=bool(framing.markers),
-                crc=framing.crc,
-                dialect=framing.dialect,
-            )
+            carried = Inferred(found.end, framing.markers, framing.crc)
+            transitions.enter_full_operation(half, carried, dialect=framing.dialect)
 
     def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """True if a startup frame must wait for frames that were sent before it."""
@@ -456,7 +426,7 @@ def _conclude_startup(connection: Connection) -> None:
     startup = connection.startup
     order.wait_no_more(startup)
     if startup.state is StartupState.ACCEPTED:
-        rtr.find(startup, final=True)
+        startup.find_rtr(final=True)
     if any(map(is_unknown, connection.halves)):
         beginnings.conclude(startup)
     if not connection.errors:

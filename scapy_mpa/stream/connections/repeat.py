@@ -24,9 +24,9 @@ def shows_new(connection: Connection, segment: Segment) -> bool:
 
     Its place shows it, or its octets, if they can still be compared.
     """
-    half, peer = connection.pair(segment.flow)
+    half = connection.half(segment.flow)
     carries = segment.length > 0 or segment.flags & (SYN | FIN)
-    if not belongs(half, peer, segment):
+    if not belongs(half, segment):
         return bool(carries)
     if half.high is None or not carries or segment.flags & (SYN | RST):
         return False

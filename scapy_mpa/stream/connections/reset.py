@@ -24,18 +24,16 @@ class Reset:
     """A RST that may have ended its connection.
 
     :param half: the direction of its sender.
-    :param peer: the other direction.
     :param segment: the RST, which neither direction has taken yet.
     """
 
-    __slots__ = ("_ack", "_at", "_half", "_peer", "_peer_end", "closer", "is_expected")
+    __slots__ = ("_ack", "_at", "_half", "_peer_end", "closer", "is_expected")
 
-    def __init__(self, half: HalfConnection, peer: HalfConnection, segment: Segment) -> None:
+    def __init__(self, half: HalfConnection, segment: Segment) -> None:
         self.closer = Closer(half.direction, segment.frame)
         self._ack = segment.ack if segment.flags & ACK else None
         self._half = half
-        self._peer = peer
-        end = end_of_captured(half)
+        peer, end = half.peer, end_of_captured(half)
         self._peer_end = max(end_of_captured(peer), peer.acknowledged or 0)
         acknowledged = half.acknowledged or 0
         # The number of a RST that answers a SYN says nothing (RFC 9293 3.5.2).  A FIN that was not
@@ -51,9 +49,10 @@ class Reset:
 
         Call this at the end of the connection, before gaps are reported.
         """
-        end = end_of_captured(self._peer)
+        peer = self._half.peer
+        end = end_of_captured(peer)
         if self.is_expected and self._ack is not None and unwrap(self._ack, end) > end:
-            self._peer.acknowledge(self._ack)
+            peer.acknowledge(self._ack)
 
     def is_dropped(self, segment: Segment, direction: int) -> bool:
         """True if a later segment shows that the receiver of the RST dropped it.
@@ -67,7 +66,7 @@ class Reset:
         """
         if self._at is None or not segment.flags & ACK:
             return False
-        peer = self._peer
+        peer = self._half.peer
         if direction != self._half.direction:
             return 0 < unwrap(segment.ack, self._at) - self._at < SEQUENCE_WINDOW
         if self.is_expected or peer.high is None:

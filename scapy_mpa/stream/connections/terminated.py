@@ -37,7 +37,7 @@ def _place_of(terminate: Terminate, half: HalfConnection) -> str:
     If several FPDUs have that header, it is the last one that the sender of the Terminate had
     acknowledged.
     """
-    peer = half.owner.halves[1 - half.direction]
+    peer = half.peer
     recent, acknowledged = half.owner.shared.recent, peer.acknowledged
     header = terminate.ddp_header or b""
     request = terminate.rdmap_header if terminate.problem is None else None

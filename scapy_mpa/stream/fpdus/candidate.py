@@ -6,7 +6,6 @@ RDMAP headers must make sense (RFC 5044 6).
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.events import CrcVerdict
@@ -127,13 +126,11 @@ class Candidate(NamedTuple):
         return Fault(ErrorCode.MARKER_MISMATCH, text)
 
 
-@dataclass(slots=True, eq=False)
-class FPDUReader:
+class FPDUReader(NamedTuple):
     """Reads FPDUs of one direction at any position."""
 
     origin: int
     """Position from which Markers are counted."""
-    _: KW_ONLY
     markers: bool
     """Whether the direction has Markers."""
     crc: bool

@@ -16,8 +16,7 @@ An osc direction with CRCs and without Markers has the layout of RFC 5044, and i
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import NamedTuple
 
 from scapy_mpa.stream.events import (
     FPDURecovered,
@@ -33,24 +32,23 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import Layout, fpdu_layout
 
 
-@dataclass(slots=True, eq=False)
-class InOrder:
+class InOrder(NamedTuple):
     """Finds the FPDUs of one direction."""
 
-    _sink: Sink
+    sink: Sink
     """Receives what is found."""
     origin: int
     """Position of offset 0 of the Full Operation Phase."""
     dialect: Dialect
     """osc or SoftUiWARP."""
-    _: KW_ONLY
     markers: bool
     """Whether the direction has Markers."""
     crc: bool
     """Whether CRCs are on."""
     from_start: bool = True
     """Whether the phase begins at ``origin``; if not, an FPDU begins there."""
-    crc_is_known: ClassVar = True
+    crc_is_known: bool = True
+    """Startup frames, or the user, have shown whether CRCs are on."""
 
     @property
     def recovered(self) -> type[FPDURecovered]:
@@ -106,7 +104,7 @@ class InOrder:
             while run.end < limit and run.broken_at is None:
                 if not self._take(island, run, limit, final=is_last):
                     break
-            self._sink.release(island, run.start, run.end)
+            self.sink.release(island, run.start, run.end)
             if not others:
                 break
             # A hole was filled, but FPDUs after it were found before.
@@ -152,10 +150,10 @@ class InOrder:
             if final or island.need <= limit:
                 run.broken_at = run.end
             return False
-        self._sink.found(island, fpdu, run.next_by)
+        self.sink.found(island, fpdu, run.next_by)
         fault = fpdu.fault
         if fault is not None:
-            self._sink.wrong(fault.code, fpdu.start + fpdu.layout.header, fault.text)
+            self.sink.wrong(fault.code, fpdu.start + fpdu.layout.header, fault.text)
         run.next_by = "length"
         run.last = fpdu.start
         run.end = fpdu.end
@@ -167,13 +165,13 @@ class InOrder:
         if run.end >= limit:
             return
         if run.end < island.held or not island.is_captured(run.end, limit):
-            self._sink.cut_off(run.end, limit)
+            self.sink.cut_off(run.end, limit)
         elif run.broken_at is None:
-            self._sink.unfinished(run.end, limit - run.end)
+            self.sink.unfinished(run.end, limit - run.end)
         else:
             text = f"{limit - run.end} octets in which no FPDU begins ({self.dialect.value})"
             code = ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH
-            self._sink.wrong(code, run.end, text)
+            self.sink.wrong(code, run.end, text)
         run.end = limit
 
     # -- one FPDU -------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 Nothing waits for them.  The octets of a late copy are counted, and not kept.  One exception: if
 nothing of streaming mode was captured, a startup frame lies there
-(:mod:`~scapy_mpa.stream.startup.lost`).  That is kept.
+(:mod:`~scapy_mpa.stream.startup.beginnings`).  That is kept.
 """
 
 from __future__ import annotations

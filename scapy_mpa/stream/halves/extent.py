@@ -29,20 +29,18 @@ def acknowledged_with(half: HalfConnection, start: int, end: int) -> int | None:
     return segment.ack if begin < end and start < begin + segment.length else None
 
 
-def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
-    """Return whether a segment can belong to this connection, and not to another on its ports.
-
-    :param peer: the other direction.
-    """
+def belongs(half: HalfConnection, segment: Segment) -> bool:
+    """Return whether a segment of a direction can belong to this connection, and not to another on
+    its ports."""
     if half.high is None:
-        begin = peer.begin
+        begin = half.peer.begin
         if begin is None or segment.flags & SYN or not segment.flags & ACK:
             return True
         # A segment that does not acknowledge the peer's SYN belongs to an earlier connection.
         return 0 <= unwrap(segment.ack, begin) - begin < SEQUENCE_WINDOW
     position = unwrap(segment.seq, half.high)
     if segment.flags & SYN:
-        if segment.flags & ACK and not _may_answer(peer, segment):
+        if segment.flags & ACK and not _may_answer(half.peer, segment):
             return False
         if half.begin is not None:
             return position + 1 == half.begin
@@ -72,15 +70,15 @@ def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
     return start >= last or end <= first
 
 
-def may_reset(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
+def may_reset(half: HalfConnection, segment: Segment) -> bool:
     """Return whether a RST ends the connection.
 
     The receiver drops a RST outside its window (RFC 9293 3.10.7.4).  No window is larger than 2^30
     octets (RFC 7323 2.3).  A RST that answers a SYN must acknowledge it (RFC 9293 3.10.7.3).
 
     :param half: the direction of its sender.
-    :param peer: the other direction.
     """
+    peer = half.peer
     if half.high is None and peer.begin is not None and peer.high == peer.begin:
         return bool(segment.flags & ACK) and segment.ack == sequence_number(peer.begin)
     return half.high is None or abs(unwrap(segment.seq, half.high) - half.high) < SEQUENCE_WINDOW
@@ -151,7 +149,7 @@ def is_whole(half: HalfConnection) -> bool:
 
     Octets that the snap length cut off after the beginning of the FPDUs do not matter.
     """
-    if half.begin is None or half.gaps or half.is_cut or half.early is not None:
+    if half.begin is None or half.counters.gaps or half.is_cut or half.early is not None:
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin is not None:

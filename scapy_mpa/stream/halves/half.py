@@ -24,6 +24,7 @@ from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.fpdus.softuiwarp import pads_otherwise
+from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.early import EarlyOctets
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
@@ -111,37 +112,6 @@ class HalfConnection:
     :param owner: the connection.
     """
 
-    __slots__ = (
-        "acknowledged",
-        "acks",
-        "begin",
-        "closed_to",
-        "crc_bad",
-        "direction",
-        "early",
-        "early_ack",
-        "farthest_ahead",
-        "fin",
-        "fpdus",
-        "gaps",
-        "held",
-        "high",
-        "is_cut",
-        "islands",
-        "octets",
-        "open_at",
-        "out_of_order",
-        "owner",
-        "phase",
-        "reached",
-        "reader",
-        "retransmitted",
-        "retransmitted_octets",
-        "streamed",
-        "unsearched",
-        "without_crcs",
-    )
-
     reader: Reader
     """Reads its octets."""
 
@@ -183,10 +153,14 @@ class HalfConnection:
         """Octets that hold no FPDU with a good CRC, and what was known when they were searched."""
         self.unsearched = False
         """Whether a search for FPDUs was cut short, and was counted as such."""
-        # HalfSummary explains these.
-        self.fpdus = self.octets = self.crc_bad = self.gaps = 0
-        self.out_of_order = self.farthest_ahead = 0
-        self.retransmitted = self.retransmitted_octets = 0
+        self.octets = 0
+        """Octets captured, each counted once."""
+        self.counters = Counters()
+
+    @property
+    def peer(self) -> HalfConnection:
+        """The other direction of the connection."""
+        return self.owner.halves[1 - self.direction]
 
     @property
     def key(self) -> int:
@@ -290,12 +264,12 @@ class HalfConnection:
         # Framing is the caller, so there is one.
         framing, islands, layout = self.framing, self.islands, fpdu.layout
         assert framing is not None
-        self.fpdus += 1
+        self.counters.fpdus += 1
         if fpdu.crc == "bad":
-            self.crc_bad += 1
+            self.counters.crc_bad += 1
         is_ahead = islands.is_ahead(island, fpdu.start)
         if is_ahead:
-            self.count_ahead(1, fpdu.start - islands.delivery_point(island))
+            self.counters.count_ahead(1, fpdu.start - islands.delivery_point(island))
         header = fpdu.start + layout.header
         event = framing.recovered(
             *self.head(header),
@@ -308,7 +282,7 @@ class HalfConnection:
             located_by,
             is_ahead,
             island.frames(fpdu.start, fpdu.end),
-            self.owner.halves[1 - self.direction].acknowledged_number,
+            self.peer.acknowledged_number,
         )
         ulpdu = event.ulpdu if event.is_acceptable else b""
         self.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))
@@ -322,16 +296,6 @@ class HalfConnection:
         """Note where an FPDU ends, and whether it is the last of its message."""
         if end > self.open_at[0]:
             self.open_at = end, not is_last
-
-    def count_ahead(self, fpdus: int, distance: int) -> None:
-        """Count FPDUs out of order; the farthest comes ``distance`` octets before its turn."""
-        self.out_of_order += fpdus
-        self.farthest_ahead = max(self.farthest_ahead, distance)
-
-    def count_copies(self, segments: int, octets: int) -> None:
-        """Count segments that repeat captured octets, and the repeated octets."""
-        self.retransmitted += segments
-        self.retransmitted_octets += octets
 
     def wrong(self, code: ErrorCode | None, position: int, text: str) -> None:
         """Count an error and report it."""
@@ -416,7 +380,7 @@ class HalfConnection:
         """Report a hole that will not be filled."""
         # Without a SYN, ``start`` is 0: the octets before the first captured one are unknown.
         if 0 < start < end:
-            self.gaps += 1
+            self.counters.gaps += 1
             event = GapFound(*self.head(start), length=end - start, reason=reason)
             self.owner.shared.rows.append(event)
 
@@ -455,18 +419,11 @@ class HalfConnection:
         del self.owner, self.reader
 
     def summary(self) -> HalfSummary:
-        """Return the counters."""
+        """Return the totals of the direction."""
         other = self.other
         reading = self.framing or other
-        return HalfSummary(
+        return self.counters.summary(
+            self.octets,
             markers=None if reading is None else reading.markers,
-            fpdus=self.fpdus,
-            octets=self.octets,
-            crc_bad=self.crc_bad,
-            gaps=self.gaps,
-            out_of_order=self.out_of_order,
-            retransmitted=self.retransmitted,
-            farthest_ahead=self.farthest_ahead,
             crcs=None if other is None else other.crcs,
-            retransmitted_octets=self.retransmitted_octets,
         )

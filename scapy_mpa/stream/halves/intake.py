@@ -134,7 +134,7 @@ def _compare(
     if len(octets) <= 1 and position + 1 == half.high:
         # A keep-alive probe repeats the last octet, perhaps with another value.
         return
-    half.count_copies(1, sum(end - start for start, end in repeated))
+    half.counters.count_copy(sum(end - start for start, end in repeated))
     united: list[tuple[int, int]] = []
     for start, end in repeated:
         # Join stretches that touch: the first may lie before a startup frame's end.

@@ -23,18 +23,6 @@ class Shared:
     :param others: finds connections that speak another framing.
     """
 
-    __slots__ = (
-        "budget",
-        "current",
-        "others",
-        "purse",
-        "recent",
-        "rows",
-        "tables",
-        "to_recovery",
-        "unread_shapes",
-    )
-
     to_recovery: Callable[[Any], object]
     """Gives a connection to recovery."""
 

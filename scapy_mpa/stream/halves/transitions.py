@@ -10,6 +10,7 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.reader import FrameReader
 from scapy_mpa.stream.halves.streaming import Streaming, streaming_of
+from scapy_mpa.stream.inference.hypothesis import Inferred
 from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.wire.dialect import Dialect
 
@@ -46,23 +47,19 @@ def resume_streaming(half: HalfConnection) -> bool:
 
 def enter_full_operation(
     half: HalfConnection,
-    origin: int,
+    carried: Inferred,
     *,
-    markers: bool,
-    crc: bool,
     from_start: bool = True,
-    is_guess: bool = False,
-    crc_is_known: bool = True,
     dialect: Dialect | None = None,
 ) -> None:
-    """Read the octets from ``origin`` on as FPDUs (RFC 5044 7.1.2).
+    """Read the octets from an origin on as FPDUs (RFC 5044 7.1.2).
 
+    :param carried: the origin, and what FPDUs are like, as startup frames or FPDUs show.
     :param from_start: whether the Full Operation Phase begins there; if not, Markers are only
         counted from there.
-    :param is_guess: whether Markers may as well be at other positions.
-    :param crc_is_known: whether it is known that CRCs are on, or off.
     :param dialect: of the startup frames.
     """
+    origin, markers, crc, is_guess, crc_is_known = carried
     streaming = streaming_of(half)
     if streaming is not None:
         streaming.refuse_startup()

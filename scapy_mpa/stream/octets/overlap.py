@@ -28,8 +28,6 @@ FRESH_OCTETS: Final = RECENT_OCTETS >> 1
 class RecentOctets:
     """The queue of octets that were read, of all directions of a capture."""
 
-    __slots__ = ("fresh", "order")
-
     def __init__(self) -> None:
         self.order: deque[tuple[int, bytes, int, int]] = deque(maxlen=RECENT_CHUNKS)
         """Position, octets, frame and owner of each chunk, in the order of reading.  The owner is

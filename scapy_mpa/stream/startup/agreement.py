@@ -19,8 +19,6 @@ class Agreement:
     :param forced: the dialect that the user named.
     """
 
-    __slots__ = ("declared", "forced", "halves", "initiator", "negotiating", "saw_rtr")
-
     def __init__(
         self, halves: tuple[HalfConnection, HalfConnection], forced: Dialect | None = None
     ) -> None:

@@ -3,10 +3,18 @@
 
 This module decides when to look at them, and what one direction shows of the other.
 :mod:`~scapy_mpa.stream.inference.hypothesis` finds what their octets show.
+
+FPDUs do not wait for a startup frame that was not captured, or not yet.  The peer's acknowledgement
+shows where the frame ends (RFC 5044 7.1.2).  The Responder acknowledges the Request with its Reply
+(rule 2), and the Initiator the Reply with its first octets after the Request (rule 3).  If FPDUs
+are found there, the Full Operation Phase begins there.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
+from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
@@ -15,14 +23,17 @@ from scapy_mpa.stream.halves.transitions import enter_full_operation
 from scapy_mpa.stream.inference.candidates import Known
 from scapy_mpa.stream.inference.hypothesis import Inferred, infer, shows_crcs
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.octets.scan import may_be_rtr
+from scapy_mpa.stream.octets.scan import may_be_rtr, startup_at
 from scapy_mpa.stream.purse import Search
-from scapy_mpa.stream.sequence import NOWHERE
-from scapy_mpa.stream.startup import lost
+from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.order import lacks
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.stream.startup.steps import StartupState
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, Dialect
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
+
+_LONGEST: Final = STARTUP_HEADER_LENGTH + LARGEST_PD_LENGTH
+"""Octets of the longest startup frame: at most these are kept of one that is captured late."""
 
 
 def conclude(startup: StartupPhase) -> None:
@@ -67,7 +78,7 @@ def _look(
 
     :param crc: look for FPDUs with CRCs only.
     """
-    peer, streaming = startup.halves[1 - half.direction], streaming_of(half)
+    peer, streaming = half.peer, streaming_of(half)
     may_wait = half.phase is Phase.HELD and not must_decide
     is_unanswered = half.direction == startup.initiator and peer.framing is None
     if may_wait and is_unanswered and not lacks(peer, peer.acknowledged or 0):
@@ -78,7 +89,7 @@ def _look(
     known = _known_of(startup, half)
     is_early = False
     if streaming is not None and not must_decide and streaming.awaits_startup():
-        after = lost.known_after(startup, half, known)
+        after = _known_after(startup, half, known)
         if after is None:
             streaming.look_soon()
             return
@@ -105,16 +116,12 @@ def _look(
         if half.purse.waits(key) and streaming is not None:
             streaming.look_soon()
         return
-    if is_early and not lost.skip_startup(startup, half, inferred):
+    if is_early and not _skip_startup(startup, half, inferred):
         return
     enter_full_operation(
         half,
-        inferred.origin,
-        markers=inferred.markers,
-        crc=inferred.crc,
+        inferred,
         from_start=known.origin is not None,
-        is_guess=inferred.is_guess,
-        crc_is_known=inferred.crc_is_known,
         dialect=Dialect.SOFTUIWARP if startup.may_be(Dialect.SOFTUIWARP) else None,
     )
     _look(startup, peer, must_decide=must_decide, at_once=at_once)
@@ -127,9 +134,9 @@ def _search(
     inferred = yield from infer(islands, known, final=final)
     if inferred is None or known.crc is not None or (inferred.crc and inferred.crc_is_known):
         return inferred
-    peer = startup.halves[1 - half.direction]
-    known = _known_of(startup, peer)
-    has_crcs = is_unknown(peer) and (yield from shows_crcs(_islands(peer, known), known))
+    of_peer = _known_of(startup, half.peer)
+    searched = _islands(half.peer, of_peer)
+    has_crcs = is_unknown(half.peer) and (yield from shows_crcs(searched, of_peer))
     return None if has_crcs else inferred
 
 
@@ -142,7 +149,7 @@ def _islands(half: HalfConnection, known: Known) -> list[Island]:
 def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     """Return what is known of a direction."""
     direction = half.direction
-    peer = startup.halves[1 - direction]
+    peer = half.peer
     if _is_unasked(startup, half):
         return Known(True, None, None, False, half.purse, half, unasked=True)
     is_held = half.phase is Phase.HELD
@@ -150,12 +157,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
         # The octets that may be an Rtr Frame were not captured.
         is_held = False
     origin = startup.origins[direction] if is_held else None
-    if (
-        origin is not None
-        and direction == startup.initiator
-        and rtr_may_follow(*startup.declared)
-        and not startup.saw_rtr
-    ):
+    if origin is not None and direction == startup.initiator and startup.may_await_rtr:
         island = half.islands.at(origin)
         if island is None or (island.holds(origin) and may_be_rtr(island, origin)):
             # An Rtr Frame may lie in the hole there, or be only partly captured.
@@ -178,7 +180,7 @@ def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:
     neither holds a startup frame, neither carries FPDUs.  One exception: good CRCs in the peer show
     that MPA is spoken against the rules.
     """
-    peer = startup.halves[1 - half.direction]
+    peer = half.peer
     if peer.framing is not None or any(_holds_startup(startup, each) for each in (half, peer)):
         return False
     return is_whole(half) or is_whole(peer)
@@ -188,3 +190,48 @@ def _holds_startup(startup: StartupPhase, half: HalfConnection) -> bool:
     """Return whether a startup frame was found in a direction; it may still wait for its turn."""
     is_found = startup.origins[half.direction] > 0 or startup.waiting[half.direction] != NOWHERE
     return is_found or half.phase is not Phase.STREAMING
+
+
+def _known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Known | None:
+    """Return what is known of the FPDUs after a startup frame that was not captured at all.
+
+    None if the peer's was not captured either, or if more than one frame may be missing.
+
+    :param known: what is known apart from that.
+    """
+    peer = half.peer
+    waits_at = startup.waiting[peer.direction]
+    if half.direction == startup.initiator or startup.state is not StartupState.REQUESTED:
+        received = startup.received_at.get((peer.direction, waits_at), startup.replied_to)
+        end = None if received is None else unwrap(received, half.begin or 0)
+    else:
+        end = startup.early_ack
+    if end is None or half.islands.items[0].start != end or end - (half.begin or 0) > _LONGEST:
+        return None
+    # A Reply that waits for its Request has not been taken yet, so read it here.
+    island = peer.islands.at(waits_at)
+    found = None if island is None else startup_at(island, waits_at)
+    if found is not None:
+        known = known._replace(crc=found.startup.crc or known.crc, markers=found.startup.markers)
+    return known._replace(origin=end, carries_fpdus=True)
+
+
+def _skip_startup(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> bool:
+    """Stop waiting for the startup frame of a direction if an FPDU stands where it ends.
+
+    Return whether the FPDUs of the direction are still to begin.
+
+    :param inferred: what the direction carries.
+    """
+    end = inferred.origin
+    reader = FPDUReader(end, markers=inferred.markers, crc=inferred.crc)
+    # If the snap length cut off the CRCs, the startup frame or more octets may still show it.
+    is_shown = inferred.crc_is_known and reader.verifies(half.islands.items[0], end)
+    if not is_shown:
+        return False
+    # The peer's startup frame has waited for this one.
+    startup.waits_until = 0
+    streaming = streaming_of(half.peer)
+    if streaming is not None:
+        streaming.resume()
+    return is_unknown(half)

@@ -89,24 +89,17 @@ def _octets_before(
 
     The Initiator reads all octets that it receives after its Request as the Reply.
     """
-    begin = _reply_begin(startup, responder)
-    if begin is None:
+    if startup.reply_at is None:
         return []
+    # If both sides sent a Request, the Reply follows the Responder's Request.
+    begin = max(startup.reply_at, startup.origins[responder.direction])
     island = responder.islands.at(found.position)
     if island is None or begin >= found.position:
         return []
-    if island.start > begin and not responder.fpdus:
+    if island.start > begin and not responder.counters.fpdus:
         return []
     text = f"{found.position - begin} octets before the Reply stand where it must begin"
     return [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
-
-
-def _reply_begin(startup: StartupPhase, responder: HalfConnection) -> int | None:
-    """Return where the Reply must begin; None if that is not known."""
-    if startup.reply_at is None:
-        return None
-    # If both sides sent a Request, the Reply follows the Responder's Request.
-    return max(startup.reply_at, startup.origins[responder.direction])
 
 
 def of_early_responder(startup: StartupPhase, received: int | None) -> Breach | None:
@@ -116,9 +109,7 @@ def of_early_responder(startup: StartupPhase, received: int | None) -> Breach | 
 
     :param received: the sequence number up to which it has acknowledged octets by its first FPDU.
     """
-    assert startup.initiator is not None
-    initiator = startup.halves[startup.initiator]
-    responder = startup.halves[1 - startup.initiator]
+    initiator, responder = startup.sides
     startup.is_silent = False
     if received is None or responder.framing is None:
         return None
@@ -147,7 +138,7 @@ def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int) -> boo
     :param received: position up to which the Responder had received octets.
     """
     framing = initiator.framing
-    if framing is None or initiator.fpdus > initiator.crc_bad:
+    if framing is None or initiator.counters.fpdus > initiator.counters.crc_bad:
         return False
     island = initiator.islands.at(fpdus_at)
     if island is None or received > min(island.end, island.captured_until(fpdus_at, received)):
@@ -164,9 +155,7 @@ def of_early_initiator(startup: StartupPhase, segment: Segment) -> Breach | None
 
     :param segment: of the Initiator, with octets that were taken already.
     """
-    assert startup.initiator is not None
-    initiator = startup.halves[startup.initiator]
-    responder = startup.halves[1 - startup.initiator]
+    initiator, responder = startup.sides
     fpdus_at = startup.fpdus_from(initiator)
     begin = unwrap(segment.seq, fpdus_at)
     if begin + segment.length <= fpdus_at - startup.saw_rtr:
@@ -188,7 +177,7 @@ def _initiator_too_early(startup: StartupPhase, received: int, reply_end: int) -
     """
     if received >= reply_end or startup.initiator is None:
         return None
-    initiator = startup.halves[startup.initiator]
+    initiator, _ = startup.sides
     text = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
     return Breach(initiator, None, startup.fpdus_from(initiator), text)
 
@@ -218,8 +207,7 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
     """
     if startup.state is not StartupState.REQUESTED or startup.initiator is None:
         return None
-    initiator = startup.halves[startup.initiator]
-    responder = startup.halves[1 - startup.initiator]
+    initiator, responder = startup.sides
     if not is_whole(initiator) or not is_whole(responder):
         return None
     with_fpdus = [half for half in (responder, initiator) if half.framing is not None]

@@ -30,15 +30,6 @@ _negotiate: Final = lru_cache(maxsize=1024)(negotiate)
 class Negotiating:
     """Takes the startup frames of one connection, from the first of revision 2 on, and FPDUs."""
 
-    __slots__ = (
-        "_agreed",
-        "_broken",
-        "_first",
-        "_is_decided",
-        "_reply",
-        "_request",
-    )
-
     def __init__(self) -> None:
         self._request: StartupFrame | None = None
         self._reply: StartupFrame | None = None

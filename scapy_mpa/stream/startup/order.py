@@ -28,7 +28,7 @@ def must_wait(
 
     :param island: holds the frame.
     """
-    peer = startup.halves[1 - half.direction]
+    peer = half.peer
     ack = startup.received_before(half, found)
     if ack is not None:
         startup.note_received(half.direction, found.position, ack)

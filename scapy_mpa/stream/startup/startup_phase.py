@@ -16,14 +16,15 @@ from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import streaming_of
+from scapy_mpa.stream.inference.hypothesis import Inferred
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
+from scapy_mpa.stream.octets.scan import FoundStartup, has_key, rtr_at, startup_reach
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import StartupState, Step, rtr_may_follow, step
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH, StartupKind
 
 _STARTUPS: Final = 8
 """Startups to look at with one segment, at most.  Each of them searches all held octets again."""
@@ -37,19 +38,6 @@ class StartupPhase(Agreement):
     :param halves: both half connections, by direction.
     :param forced: the dialect that the user named.
     """
-
-    __slots__ = (
-        "early_ack",
-        "is_silent",
-        "is_waiting",
-        "origins",
-        "received_at",
-        "replied_to",
-        "reply_at",
-        "state",
-        "waiting",
-        "waits_until",
-    )
 
     def __init__(
         self, halves: tuple[HalfConnection, HalfConnection], forced: Dialect | None = None
@@ -103,6 +91,18 @@ class StartupPhase(Agreement):
         """Return where the FPDUs of a direction begin; 0 if no startup frame has shown it."""
         return self.origins[half.direction] if half.framing is None else half.framing.origin
 
+    @property
+    def sides(self) -> tuple[HalfConnection, HalfConnection]:
+        """The directions of Initiator and Responder; only while these are known."""
+        assert self.initiator is not None
+        half = self.halves[self.initiator]
+        return half, half.peer
+
+    @property
+    def may_await_rtr(self) -> bool:
+        """Whether an Rtr Frame may come, and was not captured yet."""
+        return rtr_may_follow(*self.declared) and not self.saw_rtr
+
     # -- a startup frame comes ---------------------------------------------------------------
 
     def take(self, half: HalfConnection, found: FoundStartup) -> tuple[Step, bool] | None:
@@ -116,7 +116,7 @@ class StartupPhase(Agreement):
         self.state, role = step(
             self._state_before(half, found), found.startup, by_initiator=self.initiator == direction
         )
-        if role is Step.REQUEST_AGAIN and not is_whole(self.halves[1 - direction]):
+        if role is Step.REQUEST_AGAIN and not is_whole(half.peer):
             # A Reply that rejected the first Request was not captured.
             role = Step.REQUEST
         elif role is Step.READY_WITHOUT_REQUEST and not is_whole(half):
@@ -128,7 +128,7 @@ class StartupPhase(Agreement):
         if kind is StartupKind.RTR:
             self.saw_rtr = self.saw_rtr or role.breach is None
         elif role in (Step.REQUEST, Step.REQUEST_AGAIN):
-            self._begin_with(direction, found)
+            self._begin_with(half, found)
         if kind is not StartupKind.RTR and role.counts:
             self.declare(direction, found.startup, role)
         return role, not is_first
@@ -141,7 +141,7 @@ class StartupPhase(Agreement):
             StartupState.FULL,
         ):
             return self.state
-        peer = self.halves[1 - direction]
+        peer = half.peer
         is_answer = self.state is StartupState.REQUESTED and direction != self.initiator
         # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
         if is_answer or (is_whole(peer) and not self._holds_request(peer)):
@@ -153,7 +153,7 @@ class StartupPhase(Agreement):
 
     def _holds_request(self, half: HalfConnection) -> bool:
         """Return whether a direction begins with a Request that was captured after its FPDUs."""
-        if self.state is not StartupState.IDLE or not half.fpdus or half.begin is None:
+        if self.state is not StartupState.IDLE or not half.counters.fpdus or half.begin is None:
             return False
         island = half.islands.at(half.begin)
         return island is not None and has_key(island, island.start, StartupKind.REQUEST)
@@ -163,17 +163,16 @@ class StartupPhase(Agreement):
         is_next = self.state is StartupState.REJECTED and self.ends_at(
             half.direction, found.position
         )
-        is_among_fpdus = self.state is StartupState.FULL or half.fpdus > 0
+        is_among_fpdus = self.state is StartupState.FULL or half.counters.fpdus > 0
         return is_next or is_among_fpdus or found.position == span(half)[0]
 
-    def _begin_with(self, direction: int, found: FoundStartup) -> None:
+    def _begin_with(self, half: HalfConnection, found: FoundStartup) -> None:
         """Begin a startup with a Request."""
-        peer = self.halves[1 - direction]
-        self._begin(direction)
+        self._begin(half.direction)
         self.saw_rtr = False
         # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
-        is_immediate = found.position == self.halves[direction].begin
-        self.reply_at = peer.acknowledged if is_immediate else None
+        is_immediate = found.position == half.begin
+        self.reply_at = half.peer.acknowledged if is_immediate else None
         self.is_waiting = True
 
     def _begin(self, initiator: int | None) -> None:
@@ -190,8 +189,7 @@ class StartupPhase(Agreement):
 
         :param again: whether it follows other startup frames.
         """
-        direction = half.direction
-        self.origins[direction] = found.end
+        self.origins[half.direction] = found.end
         if role.counts or self.state is StartupState.REJECTED:
             transitions.hold(half)
         if role in (Step.ACCEPT, Step.REJECT):
@@ -202,37 +200,63 @@ class StartupPhase(Agreement):
             self.begin_fpdus()
         elif role in (Step.REQUEST, Step.REQUEST_AGAIN, Step.LATE_ACCEPT) and again:
             # The peer's octets so far belong to a startup that was rejected.
-            self.resume_streaming(self.halves[1 - direction])
+            self.resume_streaming(half.peer)
 
     def _enter_full_operation(self) -> None:
         """Begin FPDUs in both directions, or only the Responder's if an Rtr Frame may come."""
-        assert self.initiator is not None
         self.is_silent = True
-        if rtr_may_follow(*self.declared) and not self.saw_rtr:
+        if self.may_await_rtr:
             self.state = StartupState.ACCEPTED
-            self._begin_fpdus(1 - self.initiator)
+            self._begin_fpdus(self.sides[1])
         else:
             self.begin_fpdus()
 
     def begin_fpdus(self) -> None:
         """Begin FPDUs in each direction where they have not begun (RFC 5044 7.1.2)."""
-        assert self.initiator is not None
         self.state = StartupState.FULL
-        for direction in (self.initiator, 1 - self.initiator):
-            self._begin_fpdus(direction)
+        for half in self.sides:
+            self._begin_fpdus(half)
         self.origins = [0, 0]
         self.received_at.clear()
 
-    def _begin_fpdus(self, direction: int) -> None:
-        half = self.halves[direction]
+    def _begin_fpdus(self, half: HalfConnection) -> None:
         if half.phase is Phase.HELD:
-            transitions.enter_full_operation(
-                half,
-                self.origins[direction],
-                markers=bool(self.has_markers(direction)),
-                crc=bool(self.uses_crc),
-                dialect=None if self.last is None else self.last.dialect,
-            )
+            carried = self._carried(half)
+            dialect = None if self.last is None else self.last.dialect
+            transitions.enter_full_operation(half, carried, dialect=dialect)
+
+    def _carried(self, half: HalfConnection) -> Inferred:
+        """Return what a direction carries after its startup frame, as startup frames show."""
+        direction = half.direction
+        markers, crc = bool(self.has_markers(direction)), bool(self.uses_crc)
+        return Inferred(self.origins[direction], markers, crc)
+
+    # -- the first octets of the Initiator -------------------------------------------------------
+
+    def find_rtr(self, *, final: bool) -> None:
+        """Take the Rtr Frame after a Reply that accepts, or begin FPDUs if there is none.
+
+        S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2), or
+        means nothing.  The Initiator's octets are held until the first ones show which.
+
+        :param final: nothing more will come.
+        """
+        half, _ = self.sides
+        position = self.origins[half.direction]
+        island = half.islands.at(position)
+        if island is None or not island.holds(position):
+            # Octets after a hole do not show what begins at the position.
+            if final and (half.high or 0) <= position:
+                self.begin_fpdus()
+            return
+        is_short = island.end < position + STARTUP_HEADER_LENGTH
+        # All octets sent may be too few for an Rtr Frame.
+        is_none = final and is_short and island.end == half.high
+        found = False if is_none else rtr_at(island, position, final=final)
+        if half.phase in (Phase.HELD, Phase.FULL) and isinstance(found, FoundStartup):
+            half.owner.on_startup(half, island, found)
+        elif found is not None:
+            self.begin_fpdus()
 
     # -- refuted startup frames --------------------------------------------------------------
 
@@ -297,12 +321,13 @@ class StartupPhase(Agreement):
             if reach <= island.end:
                 self.resume_streaming(half)
             return
-        markers, crc = bool(self.has_markers(half.direction)), bool(self.uses_crc)
-        verdict = FPDUReader(origin, markers=markers, crc=crc).verifies(island, origin)
+        carried = self._carried(half)
+        reader = FPDUReader(origin, markers=carried.markers, crc=carried.crc)
+        verdict = reader.verifies(island, origin)
         if verdict:
             text = "FPDUs although the Reply rejects (RFC 5044 7.1.2 rules 2, 3)"
             half.wrong(None, origin, text)
-            transitions.enter_full_operation(half, origin, markers=markers, crc=crc)
+            transitions.enter_full_operation(half, carried)
         elif verdict is False:
             self.resume_streaming(*self.halves)
 
@@ -313,6 +338,6 @@ class StartupPhase(Agreement):
             return False
         for markers in (False, True):
             if FPDUReader(begin, markers=markers, crc=True).verifies(island, begin):
-                transitions.enter_full_operation(half, begin, markers=markers, crc=True)
+                transitions.enter_full_operation(half, Inferred(begin, markers, crc=True))
                 return True
         return False
