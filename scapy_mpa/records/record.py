@@ -151,15 +151,15 @@ def specific_keys(event: RecordedEvent, clock: Clock, *, payload: bool = False) 
     :param payload: see :func:`record_of`.
     """
     kind, make = _KINDS[type(event)]
-    record = values_of(specific_fields(kind), event, make(event, clock))
+    given = make(event, clock)
+    frames = getattr(event, "frames", None)
+    if frames is not None:
+        given |= carried_by(frames, clock)
+    record = values_of(specific_fields(kind), event, given)
     if payload and kind in _PAYLOADS:
         octets = _PAYLOADS[kind](event)
         record["payload"] = None if octets is None else octets.hex()
     return record
-
-
-def _startup(event: StartupSeen, clock: Clock) -> Record:
-    return {**startup_fields(event.startup, event.dialect), **carried_by(event.frames, clock)}
 
 
 def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
@@ -176,13 +176,11 @@ def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
 
 
 def _fpdu(event: FPDURecovered, clock: Clock) -> Record:
-    return _segment_keys(event, ddp_fields(event), clock)
+    return _segment_keys(event, ddp_fields(event))
 
 
 def _segment_keys(
-    event: FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered,
-    header: dict[str, Any],
-    clock: Clock,
+    event: FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered, header: dict[str, Any]
 ) -> Record:
     """Return the keys that the record of every DDP segment has, whatever carried the segment.
 
@@ -191,23 +189,18 @@ def _segment_keys(
     # MO is the last field of an Untagged header, so the header is whole.
     is_whole = header["opcode"] in HEADER_OPCODES and header["mo"] is not None
     body = event.ulpdu[UNTAGGED_LENGTH:] if is_whole else b""
-    return {
-        **carried_by(event.frames, clock),
-        **header,
-        **fields_of(header["opcode"], body, event.connection, event.direction),
-    }
+    return header | fields_of(header["opcode"], body, event.connection, event.direction)
 
 
 def _indication(event: AdaptionIndicationSeen, clock: Clock) -> Record:
     return {
         **values_of(INDICATION, event.indication, {"ph": int(event.indication.ph)}),
         "dialect": Dialect.DRAFT_IFT_01.value,
-        **carried_by(event.frames, clock),
     }
 
 
 def _frame(event: IFTFrameRecovered, clock: Clock) -> Record:
-    return {**event.header._asdict(), **_segment_keys(event, frame_fields(event), clock)}
+    return {**event.header._asdict(), **_segment_keys(event, frame_fields(event))}
 
 
 def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
@@ -215,12 +208,11 @@ def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
         "tsn": event.seq,
         **values_of(FUNCTION, event.control),
         **values_of(DEPTHS, event.control.startup),
-        **carried_by(event.frames, clock),
     }
 
 
 def _ddp_segment(event: DDPSegmentRecovered, clock: Clock) -> Record:
-    return {"tsn": event.seq, **_segment_keys(event, ddp_fields(event), clock)}
+    return {"tsn": event.seq, **_segment_keys(event, ddp_fields(event))}
 
 
 def _message(event: MessageRecovered, clock: Clock) -> Record:
@@ -337,8 +329,8 @@ _values: Final = attrgetter(*_OF_DIRECTIONS)
 
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
-    StartupSeen: ("startup", _startup),
-    StreamingSeen: ("streaming", lambda event, clock: carried_by(event.frames, clock)),
+    StartupSeen: ("startup", lambda event, clock: startup_fields(event.startup, event.dialect)),
+    StreamingSeen: ("streaming", lambda event, clock: {}),
     FPDURecovered: ("fpdu", _fpdu),
     SoftUiWARPRecovered: ("fpdu", _fpdu),
     FPDUWithoutCRC: ("fpdu", _fpdu),
@@ -354,7 +346,7 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
 }
 """By class of event: the type of its record, and a function.  The function makes the keys that are
-no attributes of the event."""
+no attributes of the event, and do not follow from its frames."""
 
 _PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     "streaming": attrgetter("octets"),
