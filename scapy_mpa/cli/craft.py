@@ -10,7 +10,7 @@ import click
 from scapy_mpa.cli.impairing import impairment_options
 from scapy_mpa.cli.output import is_terminal, line_width, write_lines
 from scapy_mpa.cli.status import CLEAN
-from scapy_mpa.cli.wrapped import wrapped
+from scapy_mpa.cli.table import wrapped
 
 _EXAMPLES: Final = """\
 \b
