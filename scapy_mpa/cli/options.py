@@ -248,12 +248,14 @@ def _how(given: dict[str, Any]) -> dict[str, Any]:
     from scapy_mpa.stream.limits import Limits
 
     names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
-    selected = [given.pop(name) for name in names]
+    selected = {name: given.pop(name) for name in names}
     selection = None
-    if any(selected):
-        from scapy_mpa.cli.selection import selection_of
+    if any(selected.values()):
+        from scapy_mpa.cli.selection import Selection, conditions
 
-        selection = _accepted(selection_of, *selected, given.get("types"), option="'--where'")
+        texts, types = selected.pop("conditions"), given.get("types")
+        found = _accepted(conditions, texts, types or ["connection"], option="'--where'")
+        selection = Selection(**selected, conditions=found, is_of_connections=types is None)
     limits = (given.pop(f"limit_{name}") for name in ("half", "total", "connections", "idle"))
     decoding = {
         "link_types": given.pop("link_types") or {},

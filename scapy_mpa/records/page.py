@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scapy_mpa.records.jsonline import json_of
 from scapy_mpa.records.record import (
     Record,
     RecordedEvent,
     connection_keys,
+    json_of,
     record_of,
     specific_keys,
     when,
@@ -106,6 +106,10 @@ class RecordPage:
                     fields.append(first)
             lines.append(pattern % tuple(fields))
         return b"".join(lines)
+
+    def line(self, record: Record) -> str:
+        """Return the line of a record, without a newline."""
+        return json_of(record)
 
     def _line_of(self, event: RecordedEvent) -> bytes:
         """Return the line of an event that has no pattern."""

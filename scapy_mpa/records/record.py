@@ -9,6 +9,7 @@ the same keys; a key that does not apply is None.  ``docs/records.md`` says what
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
@@ -106,6 +107,19 @@ def when(frame: int, time_ns: int, clock: Clock) -> Record:
         "time": (time_ns - clock.begin_ns) / SECOND,
         "timestamp": timestamp(time_ns),
     }
+
+
+def json_of(value: Record | str) -> str:
+    """Return a record, or a text, as JSON in ASCII: ``json.loads`` makes the same of it again."""
+    return _encoder()(value)
+
+
+@cache
+def _encoder() -> Callable[[Any], str]:
+    # Imported late: a command must start soon, and not every command writes JSON.
+    import json
+
+    return json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def capture_record(file: str, clock: Clock) -> Record:
