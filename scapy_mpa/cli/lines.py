@@ -17,7 +17,13 @@ from typing import Any, Final
 
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.records.page import pattern_of
-from scapy_mpa.records.record import record_of, specific_keys, startup_fields, type_of
+from scapy_mpa.records.record import (
+    common_keys,
+    record_of,
+    specific_keys,
+    startup_fields,
+    type_of,
+)
 from scapy_mpa.records.values import sides
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
@@ -64,25 +70,16 @@ class Lines:
 
     def line(self, record: dict[str, Any]) -> str:
         """Return the line of a record, without a newline."""
-        words = WORDS[record["type"]](record) + ", late" * ("late" in record)
-        place = record["connection"], record["src"], record["dst"]
-        return self._text(record, record["frame"], record["time"], place, words)
+        return self._text(record, WORDS[record["type"]](record) + ", late" * ("late" in record))
 
-    def _text(
-        self,
-        record: dict[str, Any],
-        frame: int,
-        seconds: float,
-        place: tuple[int, str, str],
-        words: str,
-    ) -> str:
+    def _text(self, record: dict[str, Any], words: str) -> str:
         """Return a line, without a newline.
 
-        :param record: shows the colour; its type alone may be enough.
-        :param place: number of the connection, source and target.
+        :param record: what all records have is enough, besides what shows the colour.
         """
-        label = self._label(*place, "-" if record["type"] == "connection" else ">")
-        line = f"{_HEAD % (frame, seconds, label)}  {words}"
+        between = "-" if record["type"] == "connection" else ">"
+        label = self._label(record["connection"], record["src"], record["dst"], between)
+        line = f"{_HEAD % (record['frame'], record['time'], label)}  {words}"
         return coloured(record, line) if self._colour else line
 
     def _label(self, number: int, source: str, target: str, between: str = ">") -> str:
@@ -142,10 +139,8 @@ class Lines:
             words = self._end_words(event)
         else:
             return self.line(record_of(event, self.clock)).encode() + b"\n"
-        source, target = event.connection.endpoints[:: -1 if event.direction else 1]
-        seconds = (event.time_ns - self.clock.begin_ns) / SECOND
-        place = event.connection.number, source, target
-        return self._text({"type": kind}, event.frame, seconds, place, words).encode() + b"\n"
+        record = common_keys(event, self.clock)
+        return self._text(record, words).encode() + b"\n"
 
     def _end_words(self, event: ConnectionEnded) -> str:
         """Return the words for a plain end: most plain ends differ only in numbers."""
