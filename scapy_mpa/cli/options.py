@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-_Command: TypeAlias = Callable[..., None]
+_Command: TypeAlias = Callable[..., int]
 _Decorator: TypeAlias = Callable[[_Command], _Command]
 
 _UNITS: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
@@ -232,8 +232,8 @@ def _reading(*options: _Decorator) -> _Decorator:
 
     def decorate(command: _Command) -> _Command:
         @functools.wraps(command)
-        def with_how(**given: Any) -> None:
-            command(how=_how(given), **given)
+        def with_how(**given: Any) -> int:
+            return command(how=_how(given), **given)
 
         return with_options(*options)(with_how)
 

@@ -37,7 +37,6 @@ def status_of(error: KeyboardInterrupt) -> int:
 
 
 EXIT_STATUS_HELP: Final = """\
-\b
 Exit status:
   0  clean; gaps and overlaps do not count, since capturing may cause them
   1  findings in the selected part: at least one error (bad CRC, marker
@@ -45,8 +44,7 @@ Exit status:
   2  a file cannot be read to its end, none of its frames can be followed,
      output cannot be written, or the command line is wrong; wins over 1
   130  Ctrl-C ended reading (143 SIGTERM, 129 SIGHUP); the records found by
-       then are shown
-"""
+       then are shown"""
 
 
 def complain(text: str) -> None:
