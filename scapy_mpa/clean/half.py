@@ -140,6 +140,10 @@ class WrittenHalf:
             self.seq is not None and self.end is not None and sequence_number(self.end) != self.seq
         )
 
+    def is_as_captured(self, position: int) -> bool:
+        """Return whether it ends at a position, and sequence numbers are the captured ones."""
+        return self.end in (None, position) and not self.is_shifted
+
     def keeps_seq(self, position: int) -> bool:
         """Return whether an empty segment at a position can keep its sequence number.
 
