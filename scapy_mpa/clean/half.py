@@ -101,6 +101,13 @@ class WrittenHalf:
                 boundaries[0] = end, seq, end - position
         return self.acknowledged != before
 
+    def acknowledge_all(self) -> None:
+        """Let the other direction acknowledge all that was written.
+
+        A Reply acknowledges the Request that it answers (RFC 5044 7.1.2 rule 2).
+        """
+        self.acknowledged = self.seq
+
     def streaming_pieces(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:
         """Return the ranges between two positions that are neither startup frames nor FPDUs.
 

@@ -363,15 +363,7 @@ class Rewriter:
                     self.write_item(each, slot)
         self._open()
         if is_reply and slot.number < max(item.frames):
-            self._acknowledge_request(item.direction)
-
-    def _acknowledge_request(self, direction: int) -> None:
-        """Let a Reply acknowledge the Request that it answers (RFC 5044 7.1.2 rule 2).
-
-        :param direction: that of the Reply.
-        """
-        peer = self.halves[1 - direction]
-        peer.acknowledged = peer.seq
+            self.halves[1 - item.direction].acknowledge_all()
 
     def _open(self) -> None:
         """Begin to write MPA."""
@@ -422,7 +414,7 @@ class Rewriter:
             octets = build_startup(opening.made_up(kind))
             comment = comment_of(f"supplied, no MPA {kind.value.title()} was captured")
             if kind is StartupKind.REPLY:
-                self._acknowledge_request(sender[kind])
+                self.halves[1 - sender[kind]].acknowledge_all()
             self._send(slot, sender[kind], ACK | PSH, octets, comment)
             half.seq = half.acknowledged = sequence_number(half.seq + len(octets))
             half.end = None

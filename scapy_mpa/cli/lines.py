@@ -36,10 +36,7 @@ _HEAD: Final = "%6d %11.6f %s"
 connection."""
 
 _COLOURS: Final = {
-    "startup": "green",
-    "adaption_indication": "green",
-    "session_control": "green",
-    "streaming": "green",
+    **dict.fromkeys(("startup", "adaption_indication", "session_control", "streaming"), "green"),
     "gap": "yellow",
     "overlap": "yellow",
     "error": "red",

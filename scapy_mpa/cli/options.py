@@ -249,26 +249,19 @@ def _how(given: dict[str, Any]) -> dict[str, Any]:
 
     names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
     selected = {name: given.pop(name) for name in names}
-    selection = None
+    how = {name: given.pop(name) for name in given.keys() & {"dialect", "separate", "checks"}}
+    how["selection"] = None
     if any(selected.values()):
         from scapy_mpa.cli.selection import Selection, conditions
 
         texts, types = selected.pop("conditions"), given.get("types")
         found = _accepted(conditions, texts, types or ["connection"], option="'--where'")
-        selection = Selection(**selected, conditions=found, is_of_connections=types is None)
+        how["selection"] = Selection(**selected, conditions=found, is_of_connections=types is None)
     limits = (given.pop(f"limit_{name}") for name in ("half", "total", "connections", "idle"))
-    decoding = {
-        "link_types": given.pop("link_types") or {},
-        "vxlan_ports": given.pop("vxlan_ports"),
-    }
-    others = {name: given.pop(name) for name in given.keys() & {"separate", "checks"}}
-    return {
-        "selection": selection,
-        "dialect": given.pop("dialect"),
-        "decoding": decoding,
-        "limits": Limits(*limits),
-        **others,
-    }
+    how["limits"] = Limits(*limits)
+    link_types, vxlan_ports = given.pop("link_types") or {}, given.pop("vxlan_ports")
+    how["decoding"] = {"link_types": link_types, "vxlan_ports": vxlan_ports}
+    return how
 
 
 reading_options: Final = _reading(*_SELECT_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS)

@@ -48,7 +48,6 @@ from scapy_mpa.stream.events import (
     IFTFrameRecovered,
     MessageRecovered,
     OverlapDiffers,
-    Part,
     SctpConnectionId,
     SessionControlSeen,
     SoftUiWARPRecovered,
@@ -81,19 +80,19 @@ def record_of(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> R
 def common_keys(event: RecordedEvent, clock: Clock) -> Record:
     """Return the keys of a record that all types have."""
     return {
-        **connection_keys(type_of(event), event.connection, event.direction),
+        "type": type_of(event),
+        **connection_keys(event.connection, event.direction),
         **when(event.frame, event.time_ns, clock),
     }
 
 
-def connection_keys(kind: str, connection: ConnectionId, direction: int) -> Record:
-    """Return the keys for the type and the connection of a record.
+def connection_keys(connection: ConnectionId, direction: int) -> Record:
+    """Return the keys for the connection of a record.
 
     :param direction: the direction whose sender is ``src``.
     """
     endpoints = connection.endpoints
     return {
-        "type": kind,
         "connection": connection.number,
         "src": endpoints[direction],
         "dst": endpoints[1 - direction],
@@ -244,12 +243,11 @@ def _message(event: MessageRecovered, clock: Clock) -> Record:
         "latency": latency_of(event, clock),
         "captured": moment(event.captured, clock),
         "captured_from": moment(event.captured_from, clock),
-        "parts": [_part(part, is_tagged=is_tagged) for part in event.parts],
+        "parts": [
+            values_of(OBJECTS["part"], each, {"offset": number(each.offset)} if is_tagged else {})
+            for each in event.parts
+        ],
     }
-
-
-def _part(part: Part, *, is_tagged: bool) -> Record:
-    return values_of(OBJECTS["part"], part, {"offset": number(part.offset)} if is_tagged else {})
 
 
 def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
