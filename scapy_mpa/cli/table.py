@@ -57,7 +57,8 @@ class Table:
         """
         shown, count = self._shown, len(self._shown)
         order = sorted(shown, key=lambda at: (at not in self._informative, shown[at].rank))
-        while order and len(_BETWEEN.join(" " * self._widths[at] for at in shown)) > width:
+        between = len(_BETWEEN)
+        while order and sum(between + self._widths[at] for at in shown) - between > width:
             at = order.pop()
             if shown[at].rank:
                 del shown[at]
