@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import code
-import sys
+import traceback
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -79,22 +78,6 @@ def banner(loaded: Loaded) -> str:
     return "\n".join([*lines, ""])
 
 
-class _Interpreter(code.InteractiveInterpreter):
-    """Runs code, and remembers whether it failed."""
-
-    has_failed = False
-
-    def showtraceback(self) -> None:
-        self.has_failed = True
-        # The reader of the output may have seen enough.
-        if not isinstance(sys.exc_info()[1], BrokenPipeError):
-            super().showtraceback()
-
-    def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
-        self.has_failed = True
-        super().showsyntaxerror(*args, **kwargs)
-
-
 def run_code(text: str, known: dict[str, Any], name: str) -> bool:
     """Run lines of Python; if they fail, print a traceback on standard error.
 
@@ -103,14 +86,19 @@ def run_code(text: str, known: dict[str, Any], name: str) -> bool:
     :return: whether the code ran to its end.
     :raises SystemExit: the code raises it.
     """
-    interpreter = _Interpreter(known)
     try:
-        compiled = compile(text, name, "exec")
-    except (OverflowError, SyntaxError, ValueError):
-        interpreter.showsyntaxerror(name)
-    else:
-        interpreter.runcode(compiled)
-    return not interpreter.has_failed
+        exec(compile(text, name, "exec"), known)
+    except SystemExit:
+        raise
+    except BrokenPipeError:
+        # The reader of the output has seen enough.
+        return False
+    except BaseException as error:
+        # The first line would be that of exec() above.
+        below = error.__traceback__ and error.__traceback__.tb_next
+        traceback.print_exception(error.with_traceback(below))
+        return False
+    return True
 
 
 def interact(known: dict[str, Any], banner: str) -> None:

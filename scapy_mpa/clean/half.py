@@ -101,6 +101,13 @@ class WrittenHalf:
                 boundaries[0] = end, seq, end - position
         return self.acknowledged != before
 
+    def acknowledge_all(self) -> None:
+        """Let the other direction acknowledge all that was written.
+
+        A Reply acknowledges the Request that it answers (RFC 5044 7.1.2 rule 2).
+        """
+        self.acknowledged = self.seq
+
     def streaming_pieces(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:
         """Return the ranges between two positions that are neither startup frames nor FPDUs.
 
@@ -139,6 +146,10 @@ class WrittenHalf:
         return (
             self.seq is not None and self.end is not None and sequence_number(self.end) != self.seq
         )
+
+    def is_as_captured(self, position: int) -> bool:
+        """Return whether it ends at a position, and sequence numbers are the captured ones."""
+        return self.end in (None, position) and not self.is_shifted
 
     def keeps_seq(self, position: int) -> bool:
         """Return whether an empty segment at a position can keep its sequence number.

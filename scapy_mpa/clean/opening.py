@@ -73,7 +73,7 @@ class Opening:
     @property
     def is_mpa(self) -> bool:
         """Whether the connection carries MPA."""
-        return self.has_fpdus or self.has_startup
+        return self.has_fpdus or any(half.startups for half in self._halves)
 
     @property
     def has_fpdus(self) -> bool:
@@ -89,11 +89,6 @@ class Opening:
             return True
         replies = [startup for _, startup in self._of_kind(StartupKind.REPLY)]
         return not replies[-1].rejected if replies else StartupKind.REPLY in self.written
-
-    @property
-    def has_startup(self) -> bool:
-        """Whether a startup frame was captured."""
-        return any(half.startups for half in self._halves)
 
     @property
     def is_whole(self) -> bool:

@@ -152,7 +152,8 @@ class Order:
         half = self.halves[direction]
         rewriter = self.rewriter
         completed = max(event.frames)
-        if rewriter.has_copied(direction, completed):
+        if completed <= rewriter.halves[direction].last_copied:
+            # Its frames were copied before it was found.
             rewriter.report.left += 1
             return
         _, _, header, extent = event.place
@@ -194,8 +195,8 @@ class Order:
             not self._queue.slots
             and self.rewriter.opening.written >= NEEDED
             and all(
-                not half.pending and self.rewriter.is_as_captured(direction, half.expected)
-                for direction, half in enumerate(self.halves)
+                not half.pending and written.is_as_captured(half.expected)
+                for half, written in zip(self.halves, self.rewriter.halves, strict=True)
             )
         )
 

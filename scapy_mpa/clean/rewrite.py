@@ -56,9 +56,10 @@ class Rewriter:
     kept: int = 0
     """Captured octets that are written, each counted once.  Startup frames count even if others
     replace them."""
-    _halves: tuple[WrittenHalf, WrittenHalf] = field(
+    halves: tuple[WrittenHalf, WrittenHalf] = field(
         default_factory=lambda: (WrittenHalf(), WrittenHalf())
     )
+    """Both directions, by number."""
     _latest: tuple[Frame, Reframer] | None = None
     """The headers of the frame made last, and their reframer.  Most often it makes the next frame,
     too."""
@@ -68,23 +69,11 @@ class Rewriter:
     """True if a copied frame follows, or acknowledges, octets that no written frame has."""
 
     def __post_init__(self) -> None:
-        self.opening = Opening(self.identity.flow, self._halves)
-
-    # -- what is known ------------------------------------------------------------------------
-
-    def has_copied(self, direction: int, number: int) -> bool:
-        """Return whether a frame was copied before its FPDUs were found."""
-        return number <= self._halves[direction].last_copied
-
-    def is_as_captured(self, direction: int, position: int) -> bool:
-        """Return whether the written stream of a direction ends at a position, and its sequence
-        numbers are the captured ones."""
-        half = self._halves[direction]
-        return half.end in (None, position) and not half.is_shifted
+        self.opening = Opening(self.identity.flow, self.halves)
 
     def take_headers(self, direction: int, frame: Frame) -> None:
         """Keep the headers of a frame, if it is the first of its direction."""
-        half = self._halves[direction]
+        half = self.halves[direction]
         if half.headers is None:
             half.headers = headers_of(frame, self._readers)
 
@@ -92,7 +81,7 @@ class Rewriter:
 
     def write(self, slot: Slot) -> None:
         """Write the frame of a slot, or those octets of it that belong to no item."""
-        half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
+        half, peer = self.halves[slot.direction], self.halves[1 - slot.direction]
         is_new = False
         if slot.flags & ACK:
             if self._is_open:
@@ -121,7 +110,7 @@ class Rewriter:
 
     def _is_still_right(self, slot: Slot) -> bool:
         """Return whether the numbers of an empty segment are still right in the written stream."""
-        half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
+        half, peer = self.halves[slot.direction], self.halves[1 - slot.direction]
         if not self._is_open:
             # If an earlier frame acknowledges a startup frame, tools take that one for a copy.
             return half.has_all_before(slot.position) and not (
@@ -132,7 +121,7 @@ class Rewriter:
 
     def _write_syn(self, slot: Slot) -> None:
         """Write a SYN, without its payload if that contains MPA."""
-        half = self._halves[slot.direction]
+        half = self.halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
         pieces = half.streaming_pieces(start, end, is_accepted=self.opening.is_accepted)
         is_whole = not slot.is_fpdus and (start == end or pieces == [(start, end)])
@@ -150,7 +139,7 @@ class Rewriter:
     def _copy(self, slot: Slot, comment: str | None = None) -> None:
         assert slot.frame is not None
         if not self._is_open and not slot.flags & SYN:
-            half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
+            half, peer = self.halves[slot.direction], self.halves[1 - slot.direction]
             if half.end is not None and slot.position > half.end:
                 self._copies_lack_octets = True
             elif slot.flags & ACK and peer.end is not None:
@@ -191,13 +180,13 @@ class Rewriter:
 
     def _write_streaming(self, slot: Slot) -> None:
         """Write the octets of a frame that are in streaming mode."""
-        half = self._halves[slot.direction]
+        half = self.halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
         pieces = half.streaming_pieces(start, end, is_accepted=self.opening.is_accepted)
         if self._is_open and half.end is not None:
             # Octets before the startup frame were already written.
             pieces = [piece for piece in pieces if piece[1] > half.end]
-        is_shifted = half.is_shifted or self._halves[1 - slot.direction].is_shifted
+        is_shifted = half.is_shifted or self.halves[1 - slot.direction].is_shifted
         is_whole = pieces == [(start, end)] and not is_shifted
         if is_whole:
             self._copy(slot)
@@ -216,7 +205,7 @@ class Rewriter:
 
     def _write_piece(self, slot: Slot, begin: int, end: int, *, is_copied: bool) -> None:
         """Write streaming mode octets of a frame, unless they are copied with it, and advance."""
-        half = self._halves[slot.direction]
+        half = self.halves[slot.direction]
         octets = slot.payload[begin - slot.position : end - slot.position]
         if half.end is None or half.seq is None:
             half.end, half.seq = begin, sequence_number(begin)
@@ -238,12 +227,12 @@ class Rewriter:
             return
         item.is_written = True
         # At a limit, octets are written before they are found to be a startup frame.
-        again = min(self._halves[item.direction].streamed, item.end) - item.start
+        again = min(self.halves[item.direction].streamed, item.end) - item.start
         self.kept += item.captured - max(0, again)
         remarks = self._prepare(item, slot)
         if remarks is None:
             return
-        half = self._halves[item.direction]
+        half = self.halves[item.direction]
         if half.end is None or half.seq is None:
             half.seq = sequence_number(item.start) if half.seq is None else half.seq
             half.end = item.start
@@ -274,7 +263,7 @@ class Rewriter:
 
         None: the item is not written.
         """
-        half = self._halves[item.direction]
+        half = self.halves[item.direction]
         if item.kind is Kind.FPDU:
             if not self.opening.written >= NEEDED and not self._follows_rejection(item):
                 self._supply(slot, item, NEEDED)
@@ -316,7 +305,7 @@ class Rewriter:
 
     def _leave_hole(self, item: Item) -> list[str]:
         """Keep the hole before an item; return remarks on the hole, or on a late FPDU."""
-        half = self._halves[item.direction]
+        half = self.halves[item.direction]
         assert half.seq is not None and half.end is not None
         missing = half.hole_before(item)
         if missing:
@@ -333,13 +322,13 @@ class Rewriter:
 
     def _follows_rejection(self, item: Item) -> bool:
         """Return whether an FPDU directly follows a rejection, as with Linux siw."""
-        startups = self._halves[item.direction].startups
+        startups = self.halves[item.direction].startups
         follows = bool(startups) and startups[-1].end == item.start
         return follows and self._is_open and not self.opening.written
 
     def _send_all(self, slot: Slot, item: Item, remarks: Sequence[str]) -> None:
         """Write an item into as many segments as it needs, of about the same size."""
-        half = self._halves[item.direction]
+        half = self.halves[item.direction]
         assert half.seq is not None
         length = 0 if item.kind is Kind.FIN else item.length
         count = max(1, -(-length // self._reframer(item.direction, item.headers).largest))
@@ -374,15 +363,7 @@ class Rewriter:
                     self.write_item(each, slot)
         self._open()
         if is_reply and slot.number < max(item.frames):
-            self._acknowledge_request(item.direction)
-
-    def _acknowledge_request(self, direction: int) -> None:
-        """Let a Reply acknowledge the Request that it answers (RFC 5044 7.1.2 rule 2).
-
-        :param direction: that of the Reply.
-        """
-        peer = self._halves[1 - direction]
-        peer.acknowledged = peer.seq
+            self.halves[1 - item.direction].acknowledge_all()
 
     def _open(self) -> None:
         """Begin to write MPA."""
@@ -390,7 +371,7 @@ class Rewriter:
             return
         self._is_open = True
         self.report.connections += 1
-        for half in self._halves:
+        for half in self.halves:
             half.boundaries.clear()
             if half.startups or self.opening.has_fpdus:
                 self._choose_seq(half)
@@ -400,7 +381,7 @@ class Rewriter:
     @property
     def _overlaps_copies(self) -> bool:
         """Whether copied frames have octets of startup frames, or acknowledge some."""
-        return any(half.begins_before(half.copied_end) for half in self._halves)
+        return any(half.begins_before(half.copied_end) for half in self.halves)
 
     def _supply(self, slot: Slot, item: Item, kinds: frozenset[StartupKind]) -> None:
         """Write startup frames that must stand before an item, captured or made up."""
@@ -411,13 +392,13 @@ class Rewriter:
         initiator = opening.initiator
         sender = {StartupKind.REQUEST: initiator, StartupKind.REPLY: 1 - initiator}
         # Tools take supplied frames for copies if other frames have or acknowledge their octets.
-        look_copied = self._copies_lack_octets or any(half.last_copied for half in self._halves)
-        lacks_syn = not any(half.has_syn for half in self._halves)
+        look_copied = self._copies_lack_octets or any(half.last_copied for half in self.halves)
+        lacks_syn = not any(half.has_syn for half in self.halves)
         if not self._is_open:
             # Of the two startup frames, only the later one may be missing.
             is_lacking = bool(missing) or (opening.has_fpdus and not opening.is_whole)
             lacks_handshake = self._overlaps_copies or (is_lacking and (look_copied or lacks_syn))
-            for half in self._halves:
+            for half in self.halves:
                 self._choose_seq(half, lacks_handshake)
             if lacks_handshake:
                 self._handshake(slot, initiator)
@@ -427,13 +408,13 @@ class Rewriter:
                 for each in captured[kind]:
                     self.write_item(each, slot)
                 continue
-            half = self._halves[sender[kind]]
+            half = self.halves[sender[kind]]
             self._choose_seq(half)
             assert half.seq is not None
             octets = build_startup(opening.made_up(kind))
             comment = comment_of(f"supplied, no MPA {kind.value.title()} was captured")
             if kind is StartupKind.REPLY:
-                self._acknowledge_request(sender[kind])
+                self.halves[1 - sender[kind]].acknowledge_all()
             self._send(slot, sender[kind], ACK | PSH, octets, comment)
             half.seq = half.acknowledged = sequence_number(half.seq + len(octets))
             half.end = None
@@ -458,11 +439,11 @@ class Rewriter:
 
     def _handshake(self, slot: Slot, initiator: int) -> None:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""
-        assert all(half.seq is not None for half in self._halves)
-        had_syn = any(half.has_syn for half in self._halves)
+        assert all(half.seq is not None for half in self.halves)
+        had_syn = any(half.has_syn for half in self.halves)
         comment = comment_of(f"supplied, {_NOT_COPIES if had_syn else _NO_HANDSHAKE}")
         for direction, flags in ((initiator, SYN), (1 - initiator, SYN | ACK), (initiator, ACK)):
-            half = self._halves[direction]
+            half = self.halves[direction]
             self._send(slot, direction, flags, b"", comment, seq=half.seq)
             if flags & SYN:
                 assert half.seq is not None
@@ -475,7 +456,7 @@ class Rewriter:
 
     def _reframer(self, direction: int, headers: Frame | None = None) -> Reframer:
         """Return the reframer for the given headers, or for those of a direction's first frame."""
-        headers = headers or self._halves[direction].headers
+        headers = headers or self.halves[direction].headers
         if headers is None:
             return self._reframer(1 - direction).reversed()
         if self._latest is None or self._latest[0] is not headers:
@@ -489,7 +470,7 @@ class Rewriter:
 
     def _acknowledged(self, direction: int) -> int:
         """Return the acknowledgement number that a direction writes now."""
-        peer = self._halves[1 - direction]
+        peer = self.halves[1 - direction]
         return peer.captured_ack or 0 if peer.acknowledged is None else peer.acknowledged
 
     def _send(
@@ -504,7 +485,7 @@ class Rewriter:
         length: int | None = None,
         headers: Frame | None = None,
     ) -> None:
-        half = self._halves[direction]
+        half = self.halves[direction]
         if seq is None:
             # Before anything is written, sequence numbers are the captured ones.
             seq = slot.position if half.seq is None else half.seq

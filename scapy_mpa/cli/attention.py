@@ -144,8 +144,7 @@ def stopping(what: str) -> Iterator[None]:
             yield
     except KeyboardInterrupt as error:
         number = error.number if isinstance(error, Stopped) else SIGINT
-        name = next(each for each in STOPS if getattr(signal, each, None) == number)
-        complain(f"{what}, stopped by {name}")
+        complain(f"{what}, stopped by {signal.Signals(number).name}")
         raise
 
 

@@ -1,16 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa clean``: a capture that any other tool can read."""
+"""``scapy-mpa clean``: a capture that any other tool can read.
 
-from __future__ import annotations
-
-from typing import Any
-
-import click
-
-from scapy_mpa.cli.options import reading_options
-
-_CHANGES = """\
-\b
 Changes to connections with MPA, where other tools could not read them:
   FPDUs       in the order of their stream, each in a segment of its own
   Markers     removed, M cleared; sequence and acknowledgement numbers follow
@@ -19,10 +9,7 @@ Changes to connections with MPA, where other tools could not read them:
   startup     frames that were not captured are supplied, with a comment
 All other frames are copied octet for octet.  A comment on each new frame
 names the captured frames that brought its octets.
-"""
 
-_EXIT_STATUS = """\
-\b
 Exit status:
   0  everything was read and written
   2  a file cannot be read to its end, none of its frames can be followed, OUT
@@ -31,10 +18,7 @@ Exit status:
        frames read by then
 A damaged capture is cleaned up to the damage.  After any other failure, OUT
 stays as it was.
-"""
 
-_EXAMPLES = """\
-\b
 Examples:
   scapy-mpa clean trace.pcap -o clean.pcapng && wireshark clean.pcapng
       every FPDU, even with Markers or reordering
@@ -50,10 +34,19 @@ Examples:
       on ports that Wireshark assigns to other protocols
 """
 
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from scapy_mpa.cli.manual import below_options
+from scapy_mpa.cli.options import reading_options
+
 
 @click.command(
     short_help="Rewrite a capture so that other tools can read it.",
-    epilog=f"{_CHANGES}\n{_EXIT_STATUS}\n{_EXAMPLES}",
+    epilog=below_options(__doc__),
 )
 @click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
 @click.option(
@@ -73,7 +66,7 @@ Examples:
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not report the changes.")
 @reading_options
-def clean(how: dict[str, Any], **given: Any) -> None:
+def clean(how: dict[str, Any], **given: Any) -> int:
     """Rewrite a capture so that any other tool can read it.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
@@ -84,6 +77,4 @@ def clean(how: dict[str, Any], **given: Any) -> None:
     """
     from scapy_mpa.cli.cleaning import Cleaning
 
-    click.get_current_context().exit(
-        Cleaning(**given, selection=how.pop("selection"), how=how).run()
-    )
+    return Cleaning(**given, selection=how.pop("selection"), how=how).run()

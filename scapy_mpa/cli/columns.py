@@ -11,11 +11,16 @@ has no room goes on in the next line.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from textwrap import wrap
 from typing import Any, Final
 
 from scapy_mpa.cli.lines import coloured
+from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.words import WORDS, header_words, unusual_facts
+from scapy_mpa.records.record import record_of
+from scapy_mpa.stream.clock import Clock
+from scapy_mpa.stream.direction import event_of
 
 _INDENT: Final = 25
 """Characters of a line before the text of a record."""
@@ -30,15 +35,21 @@ _KNOWN: Final = 4096
 class Columns:
     """Makes the lines of one capture.
 
+    :param clock: the clock of the capture.
     :param width: characters in a line.
     :param colour: print records in colour that are no ordinary FPDUs.
     """
 
-    def __init__(self, width: int, *, colour: bool = False) -> None:
+    def __init__(self, clock: Clock, width: int, *, colour: bool = False) -> None:
+        self._clock = clock
         self._room = max(_LEAST, width - _INDENT)
         self._colour = colour
         self._first: dict[int, str] = {}
         """The endpoint that is named first, by number of the connection."""
+
+    def page(self, rows: Iterable[Any]) -> bytes:
+        """Return the lines of rows and events, each with a newline."""
+        return text_of(self.line(record_of(event_of(row), self._clock)) for row in rows)
 
     def line(self, record: dict[str, Any]) -> str:
         """Return the lines of a record, without the last newline."""

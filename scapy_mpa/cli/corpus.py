@@ -14,8 +14,7 @@ from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import is_terminal, line_width, write_lines
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
-from scapy_mpa.cli.table import Column, table
-from scapy_mpa.cli.wrapped import wrapped
+from scapy_mpa.cli.table import Column, Table, wrapped
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
 from scapy_mpa.craft.mutations.corpus import describe, write_case
@@ -138,4 +137,4 @@ def _catalogue(chosen: list[Mutation], *, as_json: bool) -> Iterable[str]:
     if is_terminal():
         entries = ((name, f"{breaks} Receiver: {receiver}.") for name, receiver, breaks in rows)
         return wrapped(entries, line_width())
-    return table(_COLUMNS, rows)
+    return Table(_COLUMNS, list(map("\t".join, rows))).lines()

@@ -1,23 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa craft``: makes a capture with known content."""
+"""``scapy-mpa craft``: makes a capture with known content.
 
-from __future__ import annotations
-
-from typing import Any, Final
-
-import click
-
-from scapy_mpa.cli.impairing import impairment_options
-from scapy_mpa.cli.output import is_terminal, line_width, write_lines
-from scapy_mpa.cli.status import CLEAN
-from scapy_mpa.cli.wrapped import wrapped
-
-_EXAMPLES: Final = """\
-\b
 Exit status:
   0  the capture was written
   2  it was not: the scenario, the command line or a file is wrong
-\b
+
 Examples:
   scapy-mpa craft --list
       the presets, a line each
@@ -33,16 +20,28 @@ Examples:
       a hundred connections at one time
   scapy-mpa craft my-scenario.mpa -o mine.pcapng
       your own scenario, such as:
-\b
+
         revision 2
         markers both
         startup private-data "hello" rtr read
         initiator write 10000 stag 7
         responder send "thank you" solicited
         close
-\b
+
       docs/scenarios.md describes all statements.
 """
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+from scapy_mpa.cli.impairing import impairment_options
+from scapy_mpa.cli.manual import below_options
+from scapy_mpa.cli.output import is_terminal, line_width, write_lines
+from scapy_mpa.cli.status import CLEAN
+from scapy_mpa.cli.table import wrapped
 
 _MOST_CONNECTIONS: Final = 0xFFFF - 1023
 """Each connection has another port of the Initiator that is not well-known."""
@@ -61,7 +60,7 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     ctx.exit(CLEAN)
 
 
-@click.command(short_help="Make a capture with known content.", epilog=_EXAMPLES)
+@click.command(short_help="Make a capture with known content.", epilog=below_options(__doc__))
 @click.argument("scenario", required=False, type=click.Path(allow_dash=True))
 @click.option(
     "-o",
@@ -112,7 +111,7 @@ def craft(
     seed: int | None,
     connections: int,
     **impairing: Any,
-) -> None:
+) -> int:
     """Make a capture of iWARP connections whose content is known.
 
     SCENARIO is the name of a preset (see --list), or a file with one step a line; - is standard
@@ -133,5 +132,4 @@ def craft(
     from scapy_mpa.cli.crafting import Crafting
 
     crafting = Crafting(scenario, seed, connections, impairing)
-    status = crafting.run(output, truth, messages=messages, payload=payload)
-    click.get_current_context().exit(status)
+    return crafting.run(output, truth, messages=messages, payload=payload)

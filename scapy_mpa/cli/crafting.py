@@ -21,7 +21,7 @@ from scapy_mpa.craft.interleaved import Interleaved
 from scapy_mpa.craft.near import suggestion
 from scapy_mpa.craft.presets import PRESETS, conversation_of
 from scapy_mpa.craft.scenario import parse_scenario
-from scapy_mpa.records.jsonline import json_of
+from scapy_mpa.records.record import json_of
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted, shown

@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa dissect``: lists every record of a capture."""
+"""``scapy-mpa dissect``: lists every record of a capture.
 
-from __future__ import annotations
+Examples:
+  scapy-mpa dissect trace.pcap
+      a line for each startup frame, FPDU, gap, overlap, error and connection
+  scapy-mpa dissect --type gap,overlap,error trace.pcapng.gz
+      only what is wrong or missing
+  scapy-mpa dissect --check --type error trace.pcapng
+      all that a receiver must not accept, of MPA, DDP and RDMAP
+  scapy-mpa dissect --connection 3 -V trace.pcap
+      the full layers of everything on connection 3
+  scapy-mpa dissect --host 10.0.0.1 --port 4420 --between 1.5 2 trace.pcap
+      half a second at one endpoint
+  scapy-mpa dissect --where crc=bad --where 'ulpdu_length>1000' trace.pcap
+      long FPDUs with a bad CRC
+  tcpdump -i eth0 -U -w - tcp | scapy-mpa dissect --type message -
+      RDMAP messages, while they are captured
+  scapy-mpa dissect --json trace.pcap | jq 'select(.type=="gap")'
+      octets that the capture lacks, for a program
 
-from typing import Any
+<exit status>
 
-import click
-
-from scapy_mpa.cli.options import files_argument, listing_options
-from scapy_mpa.cli.status import EXIT_STATUS_HELP
-
-_LEGEND = """\
-\b
 A line has the number of the frame, seconds since the first one, the
 connection, sender > receiver, the message, where it goes, and its payload:
   rev M C R1 S1  startup frame: revision, Markers, CRCs, rejected, enhanced
@@ -30,26 +39,14 @@ On a terminal, > is from the endpoint named first, < from the other; an FPDU
 has its message, STag or qn, TO or msn, octets of payload, and L.
 """
 
-_EXAMPLES = """\
-\b
-Examples:
-  scapy-mpa dissect trace.pcap
-      a line for each startup frame, FPDU, gap, overlap, error and connection
-  scapy-mpa dissect --type gap,overlap,error trace.pcapng.gz
-      only what is wrong or missing
-  scapy-mpa dissect --check --type error trace.pcapng
-      all that a receiver must not accept, of MPA, DDP and RDMAP
-  scapy-mpa dissect --connection 3 -V trace.pcap
-      the full layers of everything on connection 3
-  scapy-mpa dissect --host 10.0.0.1 --port 4420 --between 1.5 2 trace.pcap
-      half a second at one endpoint
-  scapy-mpa dissect --where crc=bad --where 'ulpdu_length>1000' trace.pcap
-      long FPDUs with a bad CRC
-  tcpdump -i eth0 -U -w - tcp | scapy-mpa dissect --type message -
-      RDMAP messages, while they are captured
-  scapy-mpa dissect --json trace.pcap | jq 'select(.type=="gap")'
-      octets that the capture lacks, for a program
-"""
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from scapy_mpa.cli.manual import below_options
+from scapy_mpa.cli.options import files_argument, listing_options
 
 
 def _record_types(
@@ -74,7 +71,7 @@ def _record_types(
 
 @click.command(
     short_help="List every FPDU, with its details.",
-    epilog=f"{_EXAMPLES}\n{EXIT_STATUS_HELP}\n{_LEGEND}",
+    epilog=below_options(__doc__),
 )
 @files_argument
 @click.option(
@@ -115,7 +112,7 @@ def _record_types(
     "on a terminal are in columns that fit it.",
 )
 @listing_options
-def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
+def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> int:
     """List the contents of captures: every FPDU, whatever happened to its TCP segments.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Records are
@@ -130,4 +127,4 @@ def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
 
     if shown["types"] <= {CAPTURE, CAPTURE_END} and not shown["as_json"]:
         raise click.UsageError("capture and capture_end are printed with --json only.")
-    click.get_current_context().exit(Listing(**shown).run(files, **how))
+    return Listing(**shown).run(files, **how)

@@ -1,22 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa fuzz``: makes captures that break one rule each."""
+"""``scapy-mpa fuzz``: makes captures that break one rule each.
 
-from __future__ import annotations
-
-import click
-
-_ALL = "*"
-
-_EXIT_STATUS = """\
-\b
 Exit status:
   0  done
   2  a file cannot be read to its end or written, or the command line is
      wrong; the readable part of a capture is used
-"""
 
-_EXAMPLES = """\
-\b
 Examples:
   scapy-mpa fuzz --list
       the catalogue: every rule that can be broken, and what a receiver must
@@ -31,10 +20,18 @@ Examples:
       one of these captures again, octet for octet
 """
 
+from __future__ import annotations
+
+import click
+
+from scapy_mpa.cli.manual import below_options
+
+_ALL = "*"
+
 
 @click.command(
     short_help="Make captures in which one rule is broken.",
-    epilog=f"{_EXIT_STATUS}\n{_EXAMPLES}",
+    epilog=below_options(__doc__),
 )
 @click.option(
     "-o",
@@ -94,7 +91,7 @@ def fuzz(
     seed: int,
     count: int,
     force: bool,
-) -> None:
+) -> int:
     """Make captures in which one rule of a standard is broken, and all others are kept.
 
     Each is a separate pcapng file.  A comment on the frame with the fault names the clause that it
@@ -109,5 +106,4 @@ def fuzz(
     from scapy_mpa.cli.corpus import Corpus
 
     corpus = Corpus(only, name, capture, range(seed, seed + count))
-    target = None if lists else directory
-    click.get_current_context().exit(corpus.run(target, as_json=as_json, force=force))
+    return corpus.run(None if lists else directory, as_json=as_json, force=force)

@@ -19,7 +19,8 @@ _COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "schema", "shell", "sum
 class _Group(click.Group):
     """A command group that prints nothing when it is interrupted; a command may print a message.
 
-    Only the command that is called is imported, so that it starts soon.
+    A command returns its exit status.  Only the command that is called is imported, so that it
+    starts soon.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -42,9 +43,10 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            status = super().invoke(ctx)
         except KeyboardInterrupt as error:
-            ctx.exit(status_of(error))
+            status = status_of(error)
+        ctx.exit(status)
 
 
 def _suggestion(name: str) -> str:

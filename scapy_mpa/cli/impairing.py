@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
@@ -16,47 +16,13 @@ if TYPE_CHECKING:
     from scapy_mpa.craft.impairments import Impairment
 
 
+_Make: TypeAlias = "Callable[[Any, Any, Conversation], Impairment]"
+"""Makes an impairment from the module of impairments, the option's value, and the conversation."""
 _SIZES: Final = ("tiny", "super")
 _RATE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})(%?)")
 
-_SHARES: Final[tuple[tuple[str, str, str, str, dict[str, bool]], ...]] = (
-    ("loss", "1%", "Segments lost before the point of capture, and sent again.", "Loss", {}),
-    (
-        "loss_behind",
-        "1%",
-        "Segments lost after the point of capture, so that both copies are captured.",
-        "Loss",
-        {"captured": True},
-    ),
-    ("reorder", "5%", "Segments overtaken by later ones of the same sender.", "Reordering", {}),
-    ("duplicate", "5%", "Segments that come twice.", "Duplication", {}),
-    ("overlap", "5%", "Segments that begin with octets of the one before.", "Overlap", {}),
-    (
-        "overlap_differing",
-        "5%",
-        "Segments that begin within the one before, with octets that differ from it.",
-        "Overlap",
-        {"differing": True},
-    ),
-    (
-        "capture_reorder",
-        "5%",
-        "Segments of any kind that come later in the capture only.",
-        "Reordering",
-        {"by_capture": True},
-    ),
-    (
-        "capture_loss",
-        "1%",
-        "Segments of any kind that are missing in the capture only.",
-        "CaptureLoss",
-        {},
-    ),
-)
-"""Impairments of a share of the segments, in the order in which they happen.
-
-Each has its option, usual share, effect, class in :mod:`scapy_mpa.craft.impairments`, and the
-arguments of that class after the share."""
+_OF_TCP: Final = ("segment", "overlap", "overlap_differing", "cut_startup")
+"""The options that do not apply to SCTP."""
 
 
 def _option(name: str) -> str:
@@ -92,40 +58,87 @@ def _rate(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
     return share
 
 
-_OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    "wrap": {"is_flag": True, "help": "Have sequence numbers pass 2^32 in mid-stream."},
-    "segment": {
-        "metavar": "tiny|super|N",
-        "callback": _size,
-        "help": "Cut each side's stream into segments of 1 to 8 octets, of up to 64 KiB, or of N.",
-    },
-    **{
-        name: {
-            "metavar": "[RATE]",
-            "is_flag": False,
-            "flag_value": usual,
-            "callback": _rate,
-            "help": f"{what}  RATE is 1% or 0.01; without it, {usual}.",
-        }
-        for name, usual, what, _, _ in _SHARES
-    },
-    "cut_startup": {"is_flag": True, "help": "Begin the capture after the startup frames."},
-    "skip": {
-        "type": click.IntRange(min=0),
-        "metavar": "N",
-        "default": 0,
-        "help": "Begin the capture after the first N segments of each connection.",
-    },
-    "snap": {
-        "type": click.IntRange(min=1),
-        "metavar": "N",
-        "help": "Cut each frame to N octets, but keep all headers up to TCP.",
-    },
+def _share(kind: str, usual: str, effect: str, **named: bool) -> tuple[dict[str, Any], _Make]:
+    """Return an option for an impairment of a share of the segments.
+
+    :param kind: the class in :mod:`scapy_mpa.craft.impairments`.
+    :param usual: the share, if none is given.
+    :param effect: what happens to these segments.
+    :param named: arguments of the class after the share.
+    """
+    how = {
+        "metavar": "[RATE]",
+        "is_flag": False,
+        "flag_value": usual,
+        "callback": _rate,
+        "help": f"{effect}  RATE is 1% or 0.01; without it, {usual}.",
+    }
+    return how, lambda known, share, _: getattr(known, kind)(share, **named)
+
+
+_OPTIONS: Final[dict[str, tuple[dict[str, Any], _Make | None]]] = {
+    "wrap": ({"is_flag": True, "help": "Have sequence numbers pass 2^32 in mid-stream."}, None),
+    "segment": (
+        {
+            "metavar": "tiny|super|N",
+            "callback": _size,
+            "help": "Cut each side's stream into segments of 1 to 8 octets, of up to 64 KiB, or "
+            "of N.",
+        },
+        lambda known, size, _: known.Resegmentation(size),
+    ),
+    "loss": _share("Loss", "1%", "Segments lost before the point of capture, and sent again."),
+    "loss_behind": _share(
+        "Loss",
+        "1%",
+        "Segments lost after the point of capture, so that both copies are captured.",
+        captured=True,
+    ),
+    "reorder": _share("Reordering", "5%", "Segments overtaken by later ones of the same sender."),
+    "duplicate": _share("Duplication", "5%", "Segments that come twice."),
+    "overlap": _share("Overlap", "5%", "Segments that begin with octets of the one before."),
+    "overlap_differing": _share(
+        "Overlap",
+        "5%",
+        "Segments that begin within the one before, with octets that differ from it.",
+        differing=True,
+    ),
+    "capture_reorder": _share(
+        "Reordering",
+        "5%",
+        "Segments of any kind that come later in the capture only.",
+        by_capture=True,
+    ),
+    "capture_loss": _share(
+        "CaptureLoss", "1%", "Segments of any kind that are missing in the capture only."
+    ),
+    "cut_startup": (
+        {"is_flag": True, "help": "Begin the capture after the startup frames."},
+        lambda known, _, conversation: known.StartupCut(conversation),
+    ),
+    "skip": (
+        {
+            "type": click.IntRange(min=0),
+            "metavar": "N",
+            "help": "Begin the capture after the first N segments of each connection.",
+        },
+        lambda known, number, _: known.LateStart(number),
+    ),
+    "snap": (
+        {
+            "type": click.IntRange(min=1),
+            "metavar": "N",
+            "help": "Cut each frame to N octets, but keep all headers up to TCP.",
+        },
+        lambda known, octets, conversation: known.SnapLength(octets, conversation.header_length),
+    ),
 }
-"""By name, the arguments of each option for click."""
+"""By name, the arguments of each option for click, and a function that makes its impairment.
+
+Impairments happen in this order."""
 
 impairment_options: Final = with_options(
-    *(click.option(_option(name), **how) for name, how in _OPTIONS.items())
+    *(click.option(_option(name), **how) for name, (how, _) in _OPTIONS.items())
 )
 """Gives a command the options whose values :func:`impairments` takes."""
 
@@ -139,26 +152,18 @@ def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> lis
     from scapy_mpa.craft import impairments as known
     from scapy_mpa.wire.errors import LocalProtocolError
 
-    of_tcp = [impairing[name] for name in ("segment", "overlap", "overlap_differing")]
-    is_of_tcp = impairing["cut_startup"] or any(value is not None for value in of_tcp)
-    if is_of_tcp and isinstance(conversation, SctpConversation):
+    # A share of 0 is a value, too.
+    given = {name for name, value in impairing.items() if value is not None and value is not False}
+    if given.intersection(_OF_TCP) and isinstance(conversation, SctpConversation):
         raise LocalProtocolError(
             "--segment, --overlap, --overlap-differing and --cut-startup are about TCP, and "
             "this is SCTP; --skip begins a capture later, too"
         )
-    found: list[Impairment] = []
-    if impairing["segment"] is not None:
-        found.append(known.Resegmentation(impairing["segment"]))
-    for name, _, _, kind, named in _SHARES:
-        if impairing[name] is not None:
-            found.append(getattr(known, kind)(impairing[name], **named))
-    if impairing["cut_startup"]:
-        found.append(known.StartupCut(conversation))
-    if impairing["skip"]:
-        found.append(known.LateStart(impairing["skip"]))
-    if impairing["snap"] is not None:
-        found.append(known.SnapLength(impairing["snap"], conversation.header_length))
-    return found
+    return [
+        make(known, impairing[name], conversation)
+        for name, (_, make) in _OPTIONS.items()
+        if make is not None and name in given
+    ]
 
 
 def options_text(impairing: Mapping[str, Any]) -> str:

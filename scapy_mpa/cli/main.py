@@ -7,10 +7,11 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from typing import Final
 
 from scapy_mpa.cli.output import OutputError, buffer_output, settle
-from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, PROGRAM, complain, status_of
 
 _COLLECT_AFTER: Final = 100_000
@@ -28,7 +29,7 @@ def main() -> None:
     gc.set_threshold(_COLLECT_AFTER)
     if sys.argv[1:2] != ["shell"]:
         # Code in the shell may use other parts of the crc32c package.
-        import_crc32c_alone()
+        _import_crc32c_alone()
     if sys.stdout is None:
         complain("standard output cannot be written (it is not open)")
         sys.exit(FAILED)
@@ -91,3 +92,26 @@ def _run(command: str, files: Sequence[str]) -> int:
     gc.freeze()
     gc.enable()
     return run(files)
+
+
+def _import_crc32c_alone() -> None:
+    """Have ``import crc32c`` load only the extension module of that package.
+
+    Must be called before any module of the core is imported.
+
+    When imported, the package looks up its own version among all installed packages, which takes a
+    quarter of the start time of a command.  All its functions are in the extension module.  If that
+    is not found, the import works as usual.
+    """
+    if "crc32c" in sys.modules:
+        return
+    package = PathFinder.find_spec("crc32c")
+    if package is None or package.submodule_search_locations is None:
+        return
+    spec = PathFinder.find_spec("crc32c._crc32c", package.submodule_search_locations)
+    if spec is None or spec.loader is None:
+        return
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if hasattr(module, "crc32c"):
+        sys.modules["crc32c"] = module

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-_Command: TypeAlias = Callable[..., None]
+_Command: TypeAlias = Callable[..., int]
 _Decorator: TypeAlias = Callable[[_Command], _Command]
 
 _UNITS: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
@@ -232,8 +232,8 @@ def _reading(*options: _Decorator) -> _Decorator:
 
     def decorate(command: _Command) -> _Command:
         @functools.wraps(command)
-        def with_how(**given: Any) -> None:
-            command(how=_how(given), **given)
+        def with_how(**given: Any) -> int:
+            return command(how=_how(given), **given)
 
         return with_options(*options)(with_how)
 
@@ -248,25 +248,20 @@ def _how(given: dict[str, Any]) -> dict[str, Any]:
     from scapy_mpa.stream.limits import Limits
 
     names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
-    selected = [given.pop(name) for name in names]
-    selection = None
-    if any(selected):
-        from scapy_mpa.cli.selection import selection_of
+    selected = {name: given.pop(name) for name in names}
+    how = {name: given.pop(name) for name in given.keys() & {"dialect", "separate", "checks"}}
+    how["selection"] = None
+    if any(selected.values()):
+        from scapy_mpa.cli.selection import Selection, conditions
 
-        selection = _accepted(selection_of, *selected, given.get("types"), option="'--where'")
+        texts, types = selected.pop("conditions"), given.get("types")
+        found = _accepted(conditions, texts, types or ["connection"], option="'--where'")
+        how["selection"] = Selection(**selected, conditions=found, is_of_connections=types is None)
     limits = (given.pop(f"limit_{name}") for name in ("half", "total", "connections", "idle"))
-    decoding = {
-        "link_types": given.pop("link_types") or {},
-        "vxlan_ports": given.pop("vxlan_ports"),
-    }
-    others = {name: given.pop(name) for name in given.keys() & {"separate", "checks"}}
-    return {
-        "selection": selection,
-        "dialect": given.pop("dialect"),
-        "decoding": decoding,
-        "limits": Limits(*limits),
-        **others,
-    }
+    how["limits"] = Limits(*limits)
+    link_types, vxlan_ports = given.pop("link_types") or {}, given.pop("vxlan_ports")
+    how["decoding"] = {"link_types": link_types, "vxlan_ports": vxlan_ports}
+    return how
 
 
 reading_options: Final = _reading(*_SELECT_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import line_width, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.cli.table import Column, fitting, table
+from scapy_mpa.cli.table import Column, Table
 from scapy_mpa.records.record import carried_mpa, record_of
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
 from scapy_mpa.wire.shown import counted
@@ -42,7 +42,7 @@ _COLUMNS: Final = (
 """The columns; a low rank is important to find faults."""
 
 _UNKNOWN: Final = "-"
-_OF_NEGOTIATION: Final = frozenset({"IRD", "ORD", "RTR"})
+_OF_NEGOTIATION: Final = ("IRD", "ORD", "RTR")
 """Columns that are shown only if a connection has a value in one of them."""
 _IRD: Final = [column.heading for column in _COLUMNS].index("IRD")
 _CLEAR: Final = b"\x1b[H\x1b[2J"
@@ -141,15 +141,15 @@ class Overview:
 
     def _print(self, reading: Reading, rows: dict[int, str]) -> None:
         # By number, because connections do not end in the order in which they begin.
-        found = _Rows([text for _, text in sorted(rows.items()) if text])
-        listed, left_out = len(found.texts), 0
-        if listed and not self._wide:
-            columns = fitting(found.columns, found, line_width())
-            left_out = len(found.columns) - len(columns)
-            found.columns = columns
-        lines = table(found.columns, found) if listed else iter(())
-        while batch := list(islice(lines, _LINES)):
-            write_lines(batch)
+        texts = [text for _, text in sorted(rows.items()) if text]
+        listed, left_out = len(texts), 0
+        if listed:
+            is_negotiated = any(text.split("\t")[_IRD] != _UNKNOWN for text in texts)
+            table = Table(_COLUMNS, texts, hidden=() if is_negotiated else _OF_NEGOTIATION)
+            left_out = 0 if self._wide else table.fit(line_width())
+            lines = table.lines()
+            while batch := list(islice(lines, _LINES)):
+                write_lines(batch)
         if rows or reading.selection is None:
             write_lines(self._footer(len(rows) - listed, listed))
             if left_out:
@@ -164,26 +164,6 @@ class Overview:
             return []
         them = "it" if without_mpa == 1 else "them"
         return [f"{counted(without_mpa, 'TCP connection')} without MPA (--all lists {them})"]
-
-
-class _Rows:
-    """Rows of a table, which can be iterated more than once.
-
-    :param texts: the rows.  There may be very many, so each is kept as one string.
-    """
-
-    def __init__(self, texts: list[str]) -> None:
-        self.texts = texts
-        self.columns = list(_COLUMNS)
-        """The columns that are shown."""
-        if not any(cells[_IRD] != _UNKNOWN for cells in self):
-            self.columns = [each for each in _COLUMNS if each.heading not in _OF_NEGOTIATION]
-
-    def __iter__(self) -> Iterator[list[str]]:
-        shown = [place for place, column in enumerate(_COLUMNS) if column in self.columns]
-        for text in self.texts:
-            cells = text.split("\t")
-            yield [cells[place] for place in shown]
 
 
 def _cells(record: dict[str, Any]) -> list[str]:

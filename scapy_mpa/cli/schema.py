@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa schema``: prints the JSON Schema of records."""
+"""``scapy-mpa schema``: prints the JSON Schema of records.
 
-from __future__ import annotations
-
-import click
-
-from scapy_mpa.cli.output import write_lines
-
-_EXAMPLES = """\
-\b
 Examples:
   scapy-mpa schema > record.schema.json
       for a validator, or for a program that makes classes from schemas
@@ -16,9 +8,17 @@ Examples:
       the keys of fpdu records
 """
 
+from __future__ import annotations
 
-@click.command(short_help="Print the JSON Schema of records.", epilog=_EXAMPLES)
-def schema() -> None:
+import click
+
+from scapy_mpa.cli.manual import below_options
+from scapy_mpa.cli.output import write_lines
+from scapy_mpa.cli.status import CLEAN
+
+
+@click.command(short_help="Print the JSON Schema of records.", epilog=below_options(__doc__))
+def schema() -> int:
     """Print the JSON Schema (draft 7) of the records that `dissect --json` prints.
 
     The first record of a capture has the version of the records.  It rises when a key goes or
@@ -29,3 +29,4 @@ def schema() -> None:
     from scapy_mpa.records.schema import schema as of_records
 
     write_lines([json.dumps(of_records(), indent=2)])
+    return CLEAN

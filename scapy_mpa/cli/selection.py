@@ -3,7 +3,7 @@
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
 from functools import lru_cache
 from ipaddress import (
@@ -24,7 +24,7 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Selection", "networks", "ranges", "selection_of", "spans"]
+__all__ = ["Selection", "conditions", "networks", "ranges", "spans"]
 
 _RANGE: Final = re.compile(r"([0-9]{0,18})(?:(-)([0-9]{0,18}))?")
 _KEPT: Final = 1024
@@ -69,7 +69,7 @@ class Span(NamedTuple):
 class Selection(NamedTuple):
     """A selection: one value of each tuple must match; an empty tuple matches all.
 
-    :param numbers: numbers of connections.
+    :param connections: numbers of connections.
     :param hosts: networks; an endpoint must be in one of them.
     :param ports: ports; the same endpoint must have one of them.
     :param spans: times of events.
@@ -79,7 +79,7 @@ class Selection(NamedTuple):
         a segment or event in the times and frames, and its own record must meet the conditions.
     """
 
-    numbers: tuple[range, ...] = ()
+    connections: tuple[range, ...] = ()
     hosts: tuple[IPv4Network | IPv6Network, ...] = ()
     ports: tuple[int, ...] = ()
     spans: tuple[Span, ...] = ()
@@ -104,7 +104,7 @@ class Selection(NamedTuple):
 
     def has_connection(self, identity: ConnectionId) -> bool:
         """Return whether number, host and port of a connection are selected."""
-        if self.numbers and not any(identity.number in each for each in self.numbers):
+        if self.connections and not any(identity.number in each for each in self.connections):
             return False
         if not self.hosts and not self.ports:
             return True
@@ -146,7 +146,7 @@ class Selection(NamedTuple):
         """
         unknown = {
             range(max(each.start, number), each.stop)
-            for each in self.numbers
+            for each in self.connections
             if each.start >= number or number < each.stop < sys.maxsize
         }
         if not unknown:
@@ -154,25 +154,6 @@ class Selection(NamedTuple):
         named = ", ".join(map(_text, sorted(unknown, key=lambda each: (each.start, each.stop))))
         existing = f"they are 0 to {number - 1}" if number else "there are none"
         return f"no connection {named}: {existing}"
-
-
-def selection_of(
-    numbers: tuple[range, ...],
-    hosts: tuple[IPv4Network | IPv6Network, ...],
-    ports: tuple[int, ...],
-    spans: tuple[Span, ...],
-    frames: tuple[range, ...],
-    conditions: Iterable[str],
-    types: Iterable[str] | None,
-) -> Selection:
-    """Return a selection with these conditions.
-
-    :param types: types of the records to select from; None if connections are selected.
-    :raises LocalProtocolError: a condition is wrong.
-    """
-    kinds = ("connection",) if types is None else tuple(types)
-    found = tuple(Condition(text, kinds) for text in conditions)
-    return Selection(numbers, hosts, ports, spans, frames, found, types is None)
 
 
 def _text(numbers: range) -> str:
@@ -216,6 +197,14 @@ def networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
                 f"{quoted(text)} is no address or network such as 10.0.0.1, fd00::1 or 10.0.0.0/8"
             ) from error
     return tuple(found)
+
+
+def conditions(texts: Iterable[str], kinds: Collection[str]) -> tuple[Condition, ...]:
+    """Return the conditions of texts, on records of these types.
+
+    :raises LocalProtocolError: a condition is wrong.
+    """
+    return tuple(Condition(text, kinds) for text in texts)
 
 
 @lru_cache(_KEPT)

@@ -1,19 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa shell``: starts Scapy with all layers, and with captures loaded."""
+"""``scapy-mpa shell``: starts Scapy with all layers, and with captures loaded.
 
-from __future__ import annotations
+Exit status:
+  0  no error
+  1  the given code failed
+  2  a file cannot be read, or something cannot be written
 
-import sys
-from collections import Counter
-
-import click
-
-from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
-
-_STANDARD_INPUT = "-"
-
-_EXAMPLES = """\
-\b
 Examples:
   scapy-mpa shell trace.pcap
       with pkts, a packet for each startup frame and FPDU
@@ -25,22 +17,32 @@ Examples:
       run a file of code
 """
 
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+import click
+
+from scapy_mpa.cli.manual import below_options
+from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
+
+_STANDARD_INPUT = "-"
+
 
 @click.command(
     short_help="Start Scapy with all layers, a capture loaded.",
-    epilog="\b\nExit status:\n  0  no error\n  1  the given code failed\n"
-    f"  2  a file cannot be read, or something cannot be written\n\n{_EXAMPLES}",
+    epilog=below_options(__doc__),
 )
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
 @click.option("-c", "code", metavar="CODE", help="Run this code instead, and leave.")
-def shell(files: tuple[str, ...], code: str | None) -> None:
+def shell(files: tuple[str, ...], code: str | None) -> int:
     """Start Scapy with all layers; pkts has the packets of the captures.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  The console is
     IPython if installed (pip install 'scapy-mpa[shell]'), else Python's own.  If standard input
     is no terminal, the code on it is run.
     """
-    context = click.get_current_context()
     if code is None and _STANDARD_INPUT in files:
         raise click.UsageError("- is the capture on standard input: give the code with -c.")
     from scapy_mpa.cli.remarks import nothing_followed
@@ -52,7 +54,7 @@ def shell(files: tuple[str, ...], code: str | None) -> None:
         loaded = Loaded(files)
     except CaptureError as error:
         complain(str(error))
-        context.exit(FAILED)
+        return FAILED
     for name, packets in loaded.files.items():
         counts = Counter(packets.not_followed())
         if counts and not packets.connections():
@@ -60,10 +62,8 @@ def shell(files: tuple[str, ...], code: str | None) -> None:
     known = names(loaded)
     if code is None and sys.stdin is not None and sys.stdin.isatty():
         interact(known, banner(loaded))
-        return
-    where = "<stdin>"
-    if code is not None:
-        where = "<code>"
-    else:
-        code = "" if sys.stdin is None else sys.stdin.read()
-    context.exit(CLEAN if run_code(code, known, where) else FINDINGS)
+        return CLEAN
+    where = "<code>"
+    if code is None:
+        where, code = "<stdin>", "" if sys.stdin is None else sys.stdin.read()
+    return CLEAN if run_code(code, known, where) else FINDINGS

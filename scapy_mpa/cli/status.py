@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Exit statuses, and one-line messages on standard error."""
+"""Exit statuses, and one-line messages on standard error.
+
+Exit status:
+  0  clean; gaps and overlaps do not count, since capturing may cause them
+  1  findings in the selected part: at least one error (bad CRC, marker
+     mismatch, bad startup frame) or Terminate
+  2  a file cannot be read to its end, none of its frames can be followed,
+     output cannot be written, or the command line is wrong; wins over 1
+  130  Ctrl-C ended reading (143 SIGTERM, 129 SIGHUP); the records found by
+       then are shown
+"""
 
 from __future__ import annotations
 
@@ -34,19 +44,6 @@ class Stopped(KeyboardInterrupt):
 def status_of(error: KeyboardInterrupt) -> int:
     """Return the exit status after a signal."""
     return SIGNALLED + (error.number if isinstance(error, Stopped) else SIGINT)
-
-
-EXIT_STATUS_HELP: Final = """\
-\b
-Exit status:
-  0  clean; gaps and overlaps do not count, since capturing may cause them
-  1  findings in the selected part: at least one error (bad CRC, marker
-     mismatch, bad startup frame) or Terminate
-  2  a file cannot be read to its end, none of its frames can be followed,
-     output cannot be written, or the command line is wrong; wins over 1
-  130  Ctrl-C ended reading (143 SIGTERM, 129 SIGHUP); the records found by
-       then are shown
-"""
 
 
 def complain(text: str) -> None:

@@ -1,20 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa summary``: shows the connections of a capture."""
+"""``scapy-mpa summary``: shows the connections of a capture.
 
-from __future__ import annotations
-
-from typing import Any
-
-import click
-
-from scapy_mpa.cli.options import files_argument, listing_options
-from scapy_mpa.cli.status import EXIT_STATUS_HELP
-
-_TYPES = frozenset({"capture", "connection", "capture_end"})
-"""Types of the records that ``--json`` prints."""
-
-_COLUMNS = """\
-\b
 Columns; A/B is from the Initiator / from the Responder.  If a line has no
 room for all columns, some are left out, empty ones first; --wide shows all:
   M          whether the direction has Markers; - if that is not known
@@ -44,10 +30,9 @@ of Requests without the end of their Response; with --top, Frames are those of
 the Request and of the end of the Response.
 Over SCTP a line is a DDP Stream Session: FPDUs counts DDP segments, Octets
 user data, Ahead and Rexmit DATA chunks, Gaps stretches of DDP-SSNs.
-"""
 
-_EXAMPLES = """\
-\b
+<exit status>
+
 Examples:
   scapy-mpa summary trace.pcap
       which connections carry MPA, and how they fared
@@ -63,10 +48,22 @@ Examples:
       while it is captured, and once more after Ctrl-C
 """
 
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from scapy_mpa.cli.manual import below_options
+from scapy_mpa.cli.options import files_argument, listing_options
+
+_TYPES = frozenset({"capture", "connection", "capture_end"})
+"""Types of the records that ``--json`` prints."""
+
 
 @click.command(
     short_help="Show a table of the connections.",
-    epilog=f"{_COLUMNS}\n{EXIT_STATUS_HELP}\n{_EXAMPLES}",
+    epilog=below_options(__doc__),
 )
 @files_argument
 @click.option(
@@ -103,7 +100,7 @@ Examples:
     "SCTP, connections are shown when they have ended.",
 )
 @listing_options
-def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown: Any) -> None:
+def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown: Any) -> int:
     """Show a table of the connections in captures.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  --between and
@@ -120,4 +117,4 @@ def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown:
     from scapy_mpa.cli.overview import Overview
 
     what = Listing(_TYPES, as_json=True) if as_json else Overview(**shown)
-    click.get_current_context().exit(what.run(files, **how))
+    return what.run(files, **how)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Text tables, with columns as wide as their longest cells."""
+"""Text tables, with columns as wide as their longest cells, and lists of names, for a terminal."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
+from textwrap import wrap
 from typing import Final, NamedTuple
 
 _BETWEEN: Final = "  "
+_INDENT: Final = "    "
 _NOTHING: Final = "0/-"
 """The characters in the cells of a column without information."""
 
@@ -22,43 +24,58 @@ class Column(NamedTuple):
     """The key of the value in its cells."""
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table, the headings first.
+class Table:
+    """A table.
 
-    :param rows: are iterated twice.
+    :param rows: the cells of each row, joined by tabs.  There may be very many rows, so each is
+        kept as one string.
+    :param hidden: the headings of columns that are not shown.
     """
-    headings = [column.heading for column in columns]
-    pattern = _BETWEEN.join(
-        f"{{:{'>' if column.right else '<'}{width}}}"
-        for width, column in zip(_widths(columns, rows), columns, strict=True)
-    )
-    for cells in chain((headings,), rows):
-        yield pattern.format(*cells).rstrip()
+
+    def __init__(
+        self, columns: Sequence[Column], rows: Sequence[str], hidden: Collection[str] = ()
+    ) -> None:
+        self._rows = rows
+        self._headings = [column.heading for column in columns]
+        self._widths = [len(heading) for heading in self._headings]
+        self._informative: set[int] = set()
+        for cells in self._cells():
+            self._widths = list(map(max, self._widths, map(len, cells)))
+            self._informative |= {at for at, cell in enumerate(cells) if cell.strip(_NOTHING)}
+        self._shown = {
+            at: column for at, column in enumerate(columns) if column.heading not in hidden
+        }
+        """The columns that are shown, by their place in a row."""
+
+    def _cells(self) -> Iterator[list[str]]:
+        return (row.split("\t") for row in self._rows)
+
+    def fit(self, width: int) -> int:
+        """Leave out columns until lines have at most ``width`` characters; return how many.
+
+        Columns in which all cells are zeros or dashes are left out first.
+        """
+        shown, count = self._shown, len(self._shown)
+        order = sorted(shown, key=lambda at: (at not in self._informative, shown[at].rank))
+        between = len(_BETWEEN)
+        while order and sum(between + self._widths[at] for at in shown) - between > width:
+            at = order.pop()
+            if shown[at].rank:
+                del shown[at]
+        return count - len(shown)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the table, the headings first."""
+        pattern = _BETWEEN.join(
+            f"{{{at}:{'>' if column.right else '<'}{self._widths[at]}}}"
+            for at, column in self._shown.items()
+        )
+        for cells in chain([self._headings], self._cells()):
+            yield pattern.format(*cells).rstrip()
 
 
-def fitting(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Column]:
-    """Return the columns that fit a line of ``width`` characters.
-
-    Columns in which all cells are zeros or dashes are left out first.
-    """
-    shown = dict(zip(columns, _widths(columns, rows), strict=True))
-    informative = {
-        column
-        for cells in rows
-        for column, cell in zip(columns, cells, strict=True)
-        if cell.strip(_NOTHING)
-    }
-    order = sorted(columns, key=lambda column: (column not in informative, column.rank))
-    while order and sum(shown.values()) + len(_BETWEEN) * (len(shown) - 1) > width:
-        column = order.pop()
-        if column.rank:
-            del shown[column]
-    return list(shown)
-
-
-def _widths(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> list[int]:
-    """Return the widths of the columns of a table."""
-    widths = [len(column.heading) for column in columns]
-    for cells in rows:
-        widths = list(map(max, widths, map(len, cells)))
-    return widths
+def wrapped(entries: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    """Yield lines of at most ``width`` characters: each name, and its text below it, indented."""
+    for name, text in entries:
+        yield name
+        yield from wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
 from heapq import nlargest
 from math import ceil
 from typing import Final
 
-from scapy_mpa.cli.table import Column, table
+from scapy_mpa.cli.table import Column, Table
 from scapy_mpa.cli.words import microseconds
 from scapy_mpa.records.record import latency_of
 from scapy_mpa.stream.clock import Clock
@@ -42,44 +43,32 @@ _SLOWEST: Final = (
     Column("Sink TO"),
 )
 _MOST: Final = 1 << 22
-"""Latencies that are kept, at most: 24 octets each, or 56 if the slowest are shown.  Later ones do
-not count."""
-_SHOWN: Final = 4
-"""Numbers that identify a Response in the table of the slowest."""
+"""Responses that are kept, at most, with 48 octets each.  Later ones do not count."""
+_VALUES: Final = 6
+"""Numbers that are kept of a Response."""
 
 
+@dataclass(slots=True, eq=False)
 class _Responses:
     """The Responses of one kind in one connection."""
 
-    __slots__ = ("begins", "ends", "latencies", "shown", "times", "unanswered")
-
-    def __init__(self) -> None:
-        self.latencies = array("Q")
-        self.times: tuple[int, int] | None = None
-        """When the first and the last Response came, in nanoseconds."""
-        self.unanswered = 0
-        """Number of Requests whose Responses lack their end."""
-        self.begins, self.ends = array("Q"), array("Q")
-        """The frames of Requests, and of the ends of Responses."""
-        self.shown = array("Q")
-        """For each latency, if the slowest are shown: the frame of the Request, the octets of the
-        Response, its STag or MSN, and its TO."""
-
-    def entries(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-        """Yield each latency, the frame of the end of its Response, and its entry in ``shown``."""
-        for at, (latency, end) in enumerate(zip(self.latencies, self.ends, strict=True)):
-            yield latency, end, tuple(self.shown[_SHOWN * at : _SHOWN * (at + 1)])
+    values: array[int] = field(default_factory=lambda: array("Q"))
+    """Of each Response: its latency in nanoseconds, the frame of its end, the frame of the Request,
+    its octets, its STag or MSN, and its TO."""
+    unanswered_from: array[int] = field(default_factory=lambda: array("Q"))
+    """The frames of Requests whose Responses lack their end."""
+    unanswered: int = 0
+    """Number of these Requests, more than their frames if too many are kept."""
+    times: tuple[int, int] | None = None
+    """When the first and the last Response came, in nanoseconds."""
 
     @property
     def peak(self) -> int:
         """The highest number of Requests outstanding at one time."""
-        ends = sorted(self.ends)
+        ends = sorted(self.values[1::_VALUES])
+        begins = sorted(self.values[2::_VALUES] + self.unanswered_from)
         return max(
-            (
-                asked - bisect_left(ends, frame)
-                for asked, frame in enumerate(sorted(self.begins), 1)
-            ),
-            default=0,
+            (asked - bisect_left(ends, frame) for asked, frame in enumerate(begins, 1)), default=0
         )
 
 
@@ -114,7 +103,7 @@ class Timing:
                 found.unanswered += 1
                 if self._kept < _MOST:
                     self._kept += 1
-                    found.begins.append(message.request_frame or message.frame)
+                    found.unanswered_from.append(message.request_frame or message.frame)
 
     def _add(
         self, found: _Responses, message: MessageRecovered, captured: int, seconds: float
@@ -124,14 +113,9 @@ class Timing:
             self._passed_over += 1
             return
         self._kept += 1
-        found.begins.append(message.request_frame or 0)
-        found.ends.append(captured)
-        found.latencies.append(round(seconds * SECOND))
-        if self._top:
-            name = message.msn if message.stag is None else message.stag
-            found.shown.extend(
-                each or 0 for each in (message.request_frame, message.length, name, message.to)
-            )
+        name = message.msn if message.stag is None else message.stag
+        shown = message.request_frame, message.length, name, message.to
+        found.values.extend([round(seconds * SECOND), captured, *(each or 0 for each in shown)])
         time_ns = self._clock.time_ns(captured) or message.time_ns
         begin, end = found.times or (time_ns, time_ns)
         found.times = min(begin, time_ns), max(end, time_ns)
@@ -145,35 +129,38 @@ class Timing:
         if not found:
             yield "no RDMA Read or Atomic whose Request was captured"
             return
-        yield from table(_COLUMNS, [_row(*each) for each in found])
+        yield from Table(_COLUMNS, [_row(*each) for each in found]).lines()
         if self._passed_over:
             yield f"{self._passed_over} Responses after the first {_MOST} do not count"
         slowest = self._slowest(found)
         if slowest:
             yield ""
-            yield from table(_SLOWEST, slowest)
+            yield from Table(_SLOWEST, slowest).lines()
 
-    def _slowest(self, found: list[tuple[tuple[int, str], _Responses]]) -> list[list[str]]:
+    def _slowest(self, found: list[tuple[tuple[int, str], _Responses]]) -> list[str]:
         """Return the rows of the slowest Responses; of two equal ones, the first counts."""
-        entries = ((*entry, key) for key, responses in found for entry in responses.entries())
-        slowest = nlargest(self._top, entries, key=lambda entry: (entry[0], -entry[1]))
+        entries = (
+            (key, each.values[at : at + _VALUES])
+            for key, each in found
+            for at in range(0, len(each.values), _VALUES)
+        )
+        slowest = nlargest(self._top, entries, key=lambda entry: (entry[1][0], -entry[1][1]))
         return [_slow_row(*entry) for entry in slowest]
 
 
-def _slow_row(latency: int, end: int, shown: tuple[int, ...], key: tuple[int, str]) -> list[str]:
-    request, octets, name, to = shown
+def _slow_row(key: tuple[int, str], values: array[int]) -> str:
     number, kind = key
-    place = [f"0x{name:08x}", f"0x{to:x}"] if kind == "Read" else [f"msn {name}", ""]
-    return [str(number), microseconds(latency), f"{request}-{end}", str(octets), kind, *place]
+    latency, end, request, octets, name, to = values
+    place = f"0x{name:08x}\t0x{to:x}" if kind == "Read" else f"msn {name}\t"
+    return f"{number}\t{microseconds(latency)}\t{request}-{end}\t{octets}\t{kind}\t{place}"
 
 
-def _row(key: tuple[int, str], found: _Responses) -> list[str]:
-    number, kind = key
-    latencies = sorted(found.latencies)
+def _row(key: tuple[int, str], found: _Responses) -> str:
+    latencies = sorted(found.values[::_VALUES])
     count = len(latencies)
     # The smallest latency that this share of all latencies does not exceed.
     ranks = [latencies[ceil(share * count) - 1] if count else None for share in _SHARES]
     begin, end = found.times or (0, 0)
     rate = f"{(count - 1) * SECOND / (end - begin):.0f}" if end > begin else "-"
     shown = ["-" if each is None else microseconds(each) for each in ranks]
-    return [str(number), kind, str(count), *shown, rate, str(found.peak), str(found.unanswered)]
+    return "\t".join(map(str, (*key, count, *shown, rate, found.peak, found.unanswered)))

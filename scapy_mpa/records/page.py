@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scapy_mpa.records.jsonline import json_of
 from scapy_mpa.records.record import (
     Record,
     RecordedEvent,
     connection_keys,
+    json_of,
     record_of,
     specific_keys,
     when,
@@ -21,7 +21,6 @@ from scapy_mpa.records.record import (
 from scapy_mpa.records.values import carried_by, timestamp
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.rdmap import HEADER_OPCODES
@@ -75,7 +74,8 @@ class RecordPage:
             label = direction.label
             if label is None:
                 identity = direction.connection.identity
-                label = direction.label = _connection_members(identity, direction.index)
+                label = _members(connection_keys(identity, direction.index))
+                direction.label = label
             is_first = not offset and shape.table.from_start
             pattern = shape.first_json if is_first else shape.json
             if pattern is None:
@@ -107,6 +107,10 @@ class RecordPage:
             lines.append(pattern % tuple(fields))
         return b"".join(lines)
 
+    def line(self, record: Record) -> str:
+        """Return the line of a record, without a newline."""
+        return json_of(record)
+
     def _line_of(self, event: RecordedEvent) -> bytes:
         """Return the line of an event that has no pattern."""
         record = record_of(event, self._clock, payload=self._payload)
@@ -132,13 +136,6 @@ def _carried(frames: int | tuple[int, ...], clock: Clock) -> tuple[bytes, bytes]
     brought = carried_by(frames, clock)
     del brought["frames"]
     return b"[%b]" % b",".join([b"%d" % each for each in frames]), _members(brought)
-
-
-def _connection_members(connection: ConnectionId, direction: int) -> bytes:
-    """Return the JSON members that identify the connection of a record."""
-    record = connection_keys("", connection, direction)
-    del record["type"]
-    return _members(record)
 
 
 def _members(record: Record) -> bytes:

@@ -9,6 +9,7 @@ the same keys; a key that does not apply is None.  ``docs/records.md`` says what
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
@@ -47,7 +48,6 @@ from scapy_mpa.stream.events import (
     IFTFrameRecovered,
     MessageRecovered,
     OverlapDiffers,
-    Part,
     SctpConnectionId,
     SessionControlSeen,
     SoftUiWARPRecovered,
@@ -74,21 +74,25 @@ def record_of(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> R
     :param payload: add the key ``payload`` to records with octets of a ULP: the octets captured
         after the DDP header, in hexadecimal.
     """
+    return common_keys(event, clock) | specific_keys(event, clock, payload=payload)
+
+
+def common_keys(event: RecordedEvent, clock: Clock) -> Record:
+    """Return the keys of a record that all types have."""
     return {
-        **connection_keys(type_of(event), event.connection, event.direction),
+        "type": type_of(event),
+        **connection_keys(event.connection, event.direction),
         **when(event.frame, event.time_ns, clock),
-        **specific_keys(event, clock, payload=payload),
     }
 
 
-def connection_keys(kind: str, connection: ConnectionId, direction: int) -> Record:
-    """Return the keys for the type and the connection of a record.
+def connection_keys(connection: ConnectionId, direction: int) -> Record:
+    """Return the keys for the connection of a record.
 
     :param direction: the direction whose sender is ``src``.
     """
     endpoints = connection.endpoints
     return {
-        "type": kind,
         "connection": connection.number,
         "src": endpoints[direction],
         "dst": endpoints[1 - direction],
@@ -106,6 +110,19 @@ def when(frame: int, time_ns: int, clock: Clock) -> Record:
         "time": (time_ns - clock.begin_ns) / SECOND,
         "timestamp": timestamp(time_ns),
     }
+
+
+def json_of(value: Record | str) -> str:
+    """Return a record, or a text, as JSON in ASCII: ``json.loads`` makes the same of it again."""
+    return _encoder()(value)
+
+
+@cache
+def _encoder() -> Callable[[Any], str]:
+    # Imported late: a command must start soon, and not every command writes JSON.
+    import json
+
+    return json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def capture_record(file: str, clock: Clock) -> Record:
@@ -151,15 +168,15 @@ def specific_keys(event: RecordedEvent, clock: Clock, *, payload: bool = False) 
     :param payload: see :func:`record_of`.
     """
     kind, make = _KINDS[type(event)]
-    record = values_of(specific_fields(kind), event, make(event, clock))
+    given = make(event, clock)
+    frames = getattr(event, "frames", None)
+    if frames is not None:
+        given |= carried_by(frames, clock)
+    record = values_of(specific_fields(kind), event, given)
     if payload and kind in _PAYLOADS:
         octets = _PAYLOADS[kind](event)
         record["payload"] = None if octets is None else octets.hex()
     return record
-
-
-def _startup(event: StartupSeen, clock: Clock) -> Record:
-    return {**startup_fields(event.startup, event.dialect), **carried_by(event.frames, clock)}
 
 
 def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
@@ -176,13 +193,11 @@ def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
 
 
 def _fpdu(event: FPDURecovered, clock: Clock) -> Record:
-    return _segment_keys(event, ddp_fields(event), clock)
+    return _segment_keys(event, ddp_fields(event))
 
 
 def _segment_keys(
-    event: FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered,
-    header: dict[str, Any],
-    clock: Clock,
+    event: FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered, header: dict[str, Any]
 ) -> Record:
     """Return the keys that the record of every DDP segment has, whatever carried the segment.
 
@@ -191,23 +206,18 @@ def _segment_keys(
     # MO is the last field of an Untagged header, so the header is whole.
     is_whole = header["opcode"] in HEADER_OPCODES and header["mo"] is not None
     body = event.ulpdu[UNTAGGED_LENGTH:] if is_whole else b""
-    return {
-        **carried_by(event.frames, clock),
-        **header,
-        **fields_of(header["opcode"], body, event.connection, event.direction),
-    }
+    return header | fields_of(header["opcode"], body, event.connection, event.direction)
 
 
 def _indication(event: AdaptionIndicationSeen, clock: Clock) -> Record:
     return {
         **values_of(INDICATION, event.indication, {"ph": int(event.indication.ph)}),
         "dialect": Dialect.DRAFT_IFT_01.value,
-        **carried_by(event.frames, clock),
     }
 
 
 def _frame(event: IFTFrameRecovered, clock: Clock) -> Record:
-    return {**event.header._asdict(), **_segment_keys(event, frame_fields(event), clock)}
+    return {**event.header._asdict(), **_segment_keys(event, frame_fields(event))}
 
 
 def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
@@ -215,12 +225,11 @@ def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
         "tsn": event.seq,
         **values_of(FUNCTION, event.control),
         **values_of(DEPTHS, event.control.startup),
-        **carried_by(event.frames, clock),
     }
 
 
 def _ddp_segment(event: DDPSegmentRecovered, clock: Clock) -> Record:
-    return {"tsn": event.seq, **_segment_keys(event, ddp_fields(event), clock)}
+    return {"tsn": event.seq, **_segment_keys(event, ddp_fields(event))}
 
 
 def _message(event: MessageRecovered, clock: Clock) -> Record:
@@ -234,12 +243,11 @@ def _message(event: MessageRecovered, clock: Clock) -> Record:
         "latency": latency_of(event, clock),
         "captured": moment(event.captured, clock),
         "captured_from": moment(event.captured_from, clock),
-        "parts": [_part(part, is_tagged=is_tagged) for part in event.parts],
+        "parts": [
+            values_of(OBJECTS["part"], each, {"offset": number(each.offset)} if is_tagged else {})
+            for each in event.parts
+        ],
     }
-
-
-def _part(part: Part, *, is_tagged: bool) -> Record:
-    return values_of(OBJECTS["part"], part, {"offset": number(part.offset)} if is_tagged else {})
 
 
 def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
@@ -337,8 +345,8 @@ _values: Final = attrgetter(*_OF_DIRECTIONS)
 
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
-    StartupSeen: ("startup", _startup),
-    StreamingSeen: ("streaming", lambda event, clock: carried_by(event.frames, clock)),
+    StartupSeen: ("startup", lambda event, clock: startup_fields(event.startup, event.dialect)),
+    StreamingSeen: ("streaming", lambda event, clock: {}),
     FPDURecovered: ("fpdu", _fpdu),
     SoftUiWARPRecovered: ("fpdu", _fpdu),
     FPDUWithoutCRC: ("fpdu", _fpdu),
@@ -354,7 +362,7 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
 }
 """By class of event: the type of its record, and a function.  The function makes the keys that are
-no attributes of the event."""
+no attributes of the event, and do not follow from its frames."""
 
 _PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     "streaming": attrgetter("octets"),

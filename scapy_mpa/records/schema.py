@@ -6,17 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, get_args
 
-from scapy_mpa.records.tables import (
-    CAPTURE,
-    CAPTURE_END,
-    HEADERS,
-    OBJECTS,
-    PAYLOAD,
-    RECORD_TYPES,
-    RECORDS,
-    VERSION,
-    fields,
-)
+from scapy_mpa.records import tables
 from scapy_mpa.stream.events import Cause, CrcVerdict, Ending, LocatedBy
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import RNIC
@@ -44,7 +34,7 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
         "type": "string",
         "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$",
     },
-    "version": {"const": VERSION},
+    "version": {"const": tables.VERSION},
     "verdict": _enumerated(get_args(CrcVerdict)),
     "located_by": _enumerated(get_args(LocatedBy)),
     "ending": _enumerated(get_args(Ending)),
@@ -61,7 +51,7 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
         "maxItems": 2,
     },
     "header": {"$ref": "#/definitions/header"},
-    **{name: {"$ref": f"#/definitions/{name}"} for name in OBJECTS},
+    **{name: {"$ref": f"#/definitions/{name}"} for name in tables.OBJECTS},
 }
 
 
@@ -107,10 +97,10 @@ def _object(types: Mapping[str, str], optional: Mapping[str, str] = {}) -> dict[
 
 def _record(kind: str) -> dict[str, Any]:
     """Return the schema of a type of record."""
-    optional = {} if kind in (CAPTURE, CAPTURE_END) else {"late": "flag"}
-    if kind in PAYLOAD:
-        optional["payload"] = PAYLOAD[kind]
-    found = _object(fields(RECORDS[kind]), optional)
+    optional = {} if kind in (tables.CAPTURE, tables.CAPTURE_END) else {"late": "flag"}
+    if kind in tables.PAYLOAD:
+        optional["payload"] = tables.PAYLOAD[kind]
+    found = _object(tables.fields(tables.RECORDS[kind]), optional)
     found["properties"]["type"] = {"const": kind}
     return found
 
@@ -119,12 +109,12 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 7) of a record."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": f"A record of scapy-mpa, version {VERSION}",
-        "oneOf": [{"$ref": f"#/definitions/{kind}_record"} for kind in RECORDS],
+        "title": f"A record of scapy-mpa, version {tables.VERSION}",
+        "oneOf": [{"$ref": f"#/definitions/{kind}_record"} for kind in tables.RECORDS],
         "definitions": {
-            **{f"{kind}_record": _record(kind) for kind in RECORDS},
-            **{name: _object(fields(text)) for name, text in OBJECTS.items()},
-            "header": {"anyOf": [_object(fields(text)) for text in HEADERS]},
+            **{f"{kind}_record": _record(kind) for kind in tables.RECORDS},
+            **{name: _object(tables.fields(text)) for name, text in tables.OBJECTS.items()},
+            "header": {"anyOf": [_object(tables.fields(text)) for text in tables.HEADERS]},
         },
     }
 
@@ -132,19 +122,19 @@ def schema() -> dict[str, Any]:
 def _keys(kind: str) -> Iterator[tuple[str, str]]:
     """Yield the keys of a type of record with their types; ``object.key`` is a key inside an
     object."""
-    for name, text in fields(RECORDS[kind]).items():
+    for name, text in tables.fields(tables.RECORDS[kind]).items():
         yield from _keys_in(name, text)
-    if kind in PAYLOAD:
-        yield "payload", PAYLOAD[kind]
+    if kind in tables.PAYLOAD:
+        yield "payload", tables.PAYLOAD[kind]
 
 
 def _keys_in(name: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield a key with its type; if it is an object, the keys inside it as well."""
     yield name, text
     bare = text.rstrip("?")
-    inner = [fields(OBJECTS.get(bare, ""))]
+    inner = [tables.fields(tables.OBJECTS.get(bare, ""))]
     if bare == "header":
-        inner = list(map(fields, HEADERS))
+        inner = list(map(tables.fields, tables.HEADERS))
     elif bare.endswith("{}"):
         inner = [dict.fromkeys(("src", "dst"), bare[:-2])]
     # If the object may be null, the values inside it may be null, too.
@@ -154,7 +144,7 @@ def _keys_in(name: str, text: str) -> Iterator[tuple[str, str]]:
             yield from _keys_in(f"{name}.{key}", text_of_key + null)
 
 
-_TYPES_OF: Final = {kind: dict(_keys(kind)) for kind in RECORDS}
+_TYPES_OF: Final = {kind: dict(_keys(kind)) for kind in tables.RECORDS}
 KEYS: Final = {kind: frozenset(types) for kind, types in _TYPES_OF.items()}
 """The keys of each type of record; ``object.key`` is a key inside an object."""
 
@@ -163,10 +153,10 @@ def known_values(key: str, kinds: Collection[str]) -> list[Any] | None:
     """Return all values that a key may have in records of some types, None if it is not limited."""
     known: dict[Any, None] = {}
     # In the order of RECORD_TYPES, because ``kinds`` is often a set.
-    for kind in filter(kinds.__contains__, RECORD_TYPES):
+    for kind in filter(kinds.__contains__, tables.RECORD_TYPES):
         text = _TYPES_OF[kind].get(key, "")
         bare = text.rstrip("?[]{}")
-        values = list(RECORD_TYPES) if key == "type" else _KNOWN.get(bare, [])
+        values = list(tables.RECORD_TYPES) if key == "type" else _KNOWN.get(bare, [])
         if text and not values:
             return None
         known.update(dict.fromkeys([*values, None] if "?" in text else values))

@@ -9,6 +9,7 @@ import pytest
 
 from scapy_mpa.cli.columns import Columns
 from scapy_mpa.cli.words import WORDS
+from scapy_mpa.stream.clock import Clock
 from tests.captures import PCAPS, REAL, capture_name
 from tests.cli.command import Record, records, run
 from tests.cli.running import on_terminal
@@ -41,7 +42,7 @@ def values_of(fpdu: Record) -> list[str]:
 @pytest.mark.parametrize("path", REAL, ids=capture_name)
 def test_records_fit(path: Path) -> None:
     """Lines have at most 80 characters, and the same content as in a pipe."""
-    columns = Columns(80)
+    columns = Columns(Clock(), 80)
     for record in records(path):
         lines = columns.line(record).splitlines()
         assert max(map(len, lines)) <= 80

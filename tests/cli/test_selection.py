@@ -22,7 +22,7 @@ from scapy.utils import rdpcap
 
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.cli.selection import ranges, selection_of
+from scapy_mpa.cli.selection import Selection, ranges
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
 from tests.cli.command import LOSSY, PCAPS, PROBE, RPING, Record, lines_of, records, run
@@ -254,7 +254,7 @@ def test_connections_that_go_on() -> None:
     for port in 1, 2, 3:
         ends = f"endpoints 10.0.0.1:{port} 10.0.0.2:4000"
         frames += parse_scenario(f"{ends}\ninitiator send 4").frames()
-    chosen = selection_of((), (), (), (), ranges(["-3"], 1), (), None)
+    chosen = Selection(frames=ranges(["-3"], 1), is_of_connections=True)
     capture = open_capture(io.BytesIO(pcapfile.pcap(each.octets for each in frames)))
     reading = Reading(capture, selection=chosen, live=True)
     assert {each.connection.number for _ in reading.rows() for each in reading.standing()} == {0}

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records.jsonline import json_of
-from scapy_mpa.records.record import record_of
+from scapy_mpa.records.record import json_of, record_of
 from scapy_mpa.wire.errors import CaptureError
 from tests.cli.command import PCAPS, RPING, parsed, run
 from tests.cli.running import on_linux, running

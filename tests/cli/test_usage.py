@@ -135,9 +135,10 @@ def test_wrong_command_lines(
 
 @pytest.mark.parametrize("command", ["", *cli.list_commands(Context(cli))])
 def test_help_fits_a_terminal(command: str) -> None:
-    """No line of it has more than 80 characters."""
+    """No line of it has more than 80 characters, or others than a terminal can show."""
     text = run(*command.split(), "--help").stdout
     assert text.startswith("Usage: ")
+    assert text.replace("\n", "").isprintable()
     assert [line for line in text.splitlines() if len(line) > 80] == []
 
 

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.records.jsonline import json_of
-from scapy_mpa.records.record import RecordedEvent, record_of, type_of, when
+from scapy_mpa.records.record import RecordedEvent, json_of, record_of, type_of, when
 from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
 from scapy_mpa.stream import events
 from scapy_mpa.stream.clock import Clock

@@ -12,9 +12,8 @@ from typing import Any
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records.jsonline import json_of
 from scapy_mpa.records.page import RecordPage
-from scapy_mpa.records.record import record_of
+from scapy_mpa.records.record import json_of, record_of
 from scapy_mpa.stream.messages import Messages
 from tests.truth import impair
 from tests.truth.cases import Case

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture, source
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records.jsonline import json_of
-from scapy_mpa.records.record import record_of
+from scapy_mpa.records.record import json_of, record_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.octets import overlap

@@ -16,9 +16,8 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.lines import Lines
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records.jsonline import json_of
 from scapy_mpa.records.page import RecordPage
-from scapy_mpa.records.record import record_of
+from scapy_mpa.records.record import json_of, record_of
 from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from tests.capture import build
