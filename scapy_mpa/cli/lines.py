@@ -5,8 +5,8 @@
 
     frame  seconds since the first frame  #connection sender > receiver  what it is
 
-A line is made from a record.  An ordinary FPDU has no record: a pattern is filled from its row.
-The words of equal startup frames are made once.
+A line is made from a record.  An ordinary FPDU has no record: a pattern is filled from its row.  A
+plain end of a connection has a pattern, too.  The words of equal startup frames are made once.
 """
 
 from __future__ import annotations
@@ -20,16 +20,22 @@ from scapy_mpa.records.page import pattern_of
 from scapy_mpa.records.record import (
     common_keys,
     record_of,
+    specific_keys,
     startup_fields,
+    type_of,
 )
+from scapy_mpa.records.values import sides
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.events import StartupSeen
+from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupFrame
 
+_CACHED_ENDS: Final = 1024
+_NUMBER: Final = "\0"
+"""Stands for a number while a pattern is made."""
 _WORD: Final = 0xFFFFFFFF
 _HEAD: Final = "%6d %11.6f %s"
 """The beginning of a line, for text and for octets: frame, seconds since the first frame, and
@@ -56,6 +62,8 @@ class Lines:
         self._colour = colour
         self.width = 0
         """Characters of the longest label so far."""
+        # The patterns of plain ends, by everything but the numbers.
+        self._ends: dict[tuple[Any, ...], str] = {}
 
     def line(self, record: dict[str, Any]) -> str:
         """Return the line of a record, without a newline."""
@@ -121,12 +129,38 @@ class Lines:
 
     def _line_of(self, event: Any) -> bytes:
         """Return the line of an event that has no pattern of a shape."""
-        if isinstance(event, StartupSeen):
+        kind = type_of(event)
+        if kind == "startup":
             words = _startup_words(event.startup, event.dialect)
-            line = self._text(common_keys(event, self.clock), words)
+        elif kind == "connection" and _is_plain(event):
+            words = self._end_words(event)
         else:
-            line = self.line(record_of(event, self.clock))
-        return line.encode() + b"\n"
+            return self.line(record_of(event, self.clock)).encode() + b"\n"
+        record = common_keys(event, self.clock)
+        return self._text(record, words).encode() + b"\n"
+
+    def _end_words(self, event: ConnectionEnded) -> str:
+        """Return the words for a plain end: most plain ends differ only in numbers."""
+        assert event.end is not None
+        first, second = event.halves[::-1] if event.direction else event.halves
+        startup = event.dialect, event.revision, event.crc, event.rnics, event.negotiated
+        key = event.end.text, *startup, first.markers, second.markers
+        pattern = self._ends.get(key)
+        if pattern is None:
+            if len(self._ends) >= _CACHED_ENDS:
+                self._ends.clear()
+            numbers = dict.fromkeys(("fpdus", "octets"), sides(_NUMBER, _NUMBER))
+            words = WORDS["connection"](specific_keys(event, self.clock) | numbers)
+            pattern = self._ends[key] = words.replace("%", "%%").replace(_NUMBER, "%d")
+        return pattern % (first.fpdus, second.fpdus, first.octets, second.octets)
+
+
+def _is_plain(event: ConnectionEnded) -> bool:
+    """Return whether a connection had a startup, and nothing unusual needs to be reported."""
+    first, second = event.halves
+    # After its octets, a summary has only items that are unusual if they are not 0.
+    is_odd = event.errors or event.timing is None or event.timing.stalls
+    return event.revision is not None and not (is_odd or any(first[3:]) or any(second[3:]))
 
 
 @lru_cache(maxsize=1024)
