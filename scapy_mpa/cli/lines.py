@@ -18,7 +18,7 @@ from typing import Any, Final
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.records.page import pattern_of
 from scapy_mpa.records.record import (
-    common_keys,
+    connection_keys,
     record_of,
     specific_keys,
     startup_fields,
@@ -72,7 +72,7 @@ class Lines:
     def _text(self, record: dict[str, Any], words: str) -> str:
         """Return a line, without a newline.
 
-        :param record: what all records have is enough, besides what shows the colour.
+        :param record: its type, connection, frame and time are enough, and what shows the colour.
         """
         between = "-" if record["type"] == "connection" else ">"
         label = self._label(record["connection"], record["src"], record["dst"], between)
@@ -136,7 +136,13 @@ class Lines:
             words = self._end_words(event)
         else:
             return self.line(record_of(event, self.clock)).encode() + b"\n"
-        record = common_keys(event, self.clock)
+        # A line shows no timestamp.
+        record = {
+            "type": kind,
+            **connection_keys(event.connection, event.direction),
+            "frame": event.frame,
+            "time": (event.time_ns - self.clock.begin_ns) / SECOND,
+        }
         return self._text(record, words).encode() + b"\n"
 
     def _end_words(self, event: ConnectionEnded) -> str:

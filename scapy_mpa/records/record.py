@@ -74,15 +74,11 @@ def record_of(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> R
     :param payload: add the key ``payload`` to records with octets of a ULP: the octets captured
         after the DDP header, in hexadecimal.
     """
-    return common_keys(event, clock) | specific_keys(event, clock, payload=payload)
-
-
-def common_keys(event: RecordedEvent, clock: Clock) -> Record:
-    """Return the keys of a record that all types have."""
     return {
         "type": type_of(event),
         **connection_keys(event.connection, event.direction),
         **when(event.frame, event.time_ns, clock),
+        **specific_keys(event, clock, payload=payload),
     }
 
 

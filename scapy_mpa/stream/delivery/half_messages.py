@@ -82,7 +82,7 @@ class HalfMessages:
         send, sends = self._untagged.next_send, 0
         while at < len(rows) and type(rows[at]) is tuple:
             row = rows[at]
-            _, _, carrier, offset, shape, _, number, mo, *_ = row
+            frame, time_ns, carrier, offset, shape, first, number, mo, frames, _, ack = row
             tagged, shapes = shape.tagged, shape.message
             if shapes is None:
                 shapes = shape.message = message_shapes(shape)
@@ -98,12 +98,26 @@ class HalfMessages:
                 found.append(row)
             if not shape.last:
                 # The octets are not needed any more.
-                parts.append((*row[:9], b"", row[10]))
+                parts.append((*row[:9], b"", ack))
                 continue
             if not tagged:
                 send, sends = (send + 1) & SEQUENCE_MASK, sends + 1
             message, whole, parts = shapes[bool(parts)], [*parts, row], []
-            found.append((*row[:4], message, *row[5:9], whole, row[10]))
+            found.append(
+                (
+                    frame,
+                    time_ns,
+                    direction,
+                    offset,
+                    message,
+                    first,
+                    number,
+                    mo,
+                    frames,
+                    whole,
+                    ack,
+                )
+            )
         if end == begin:
             return at
         self.parts = parts
