@@ -5,17 +5,16 @@ A packet keeps its state in some twenty slots.  ``Packet.__init__`` fills them t
 calls, and dissecting fills some of them again.  That takes ten times as long as to copy them.  So a
 layer that differs from an earlier one in its fields only is made by copying.
 
-The module assumes that Scapy replaces the lists and dictionaries of a packet, but never changes
-them in place, since Scapy's packets share them.  All other state must be constants.  A layer with
-any other state has no form, and Scapy dissects it.
+The module assumes two things.  The attributes named here are the whole state of a packet.  Lists
+and dictionaries in them are replaced, but never changed in place, since Scapy's packets share them.
+A layer with any other state has no form, and Scapy dissects it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from struct import Struct
-from types import MappingProxyType, MemberDescriptorType
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection
+from types import MemberDescriptorType
+from typing import Any, Final
 
 from scapy.fields import FlagValue
 from scapy.packet import NoPayload, Packet
@@ -31,27 +30,31 @@ _SHARED: Final = (
     "packetfields",
     "raw_packet_cache_fields",
 )
-"""Attributes that hold lists and dictionaries."""
-_OWN: Final = frozenset(
-    {"fields", "original", "payload", "post_transforms", "raw_packet_cache", "underlayer"}
+_CONSTANT: Final = (
+    "comments",
+    "direction",
+    "explicit",
+    "name",
+    "parent",
+    "process_information",
+    "sent_time",
+    "sniffed_on",
+    "stop_dissection_after",
+    "time",
+    "wirelen",
 )
-"""Attributes of which each copy has its own."""
+_OWN: Final = (
+    "fields",
+    "original",
+    "payload",
+    "post_transforms",
+    "raw_packet_cache",
+    "underlayer",
+)
 _MOST_SHAPES: Final = 256
 """Shapes that are kept, at most.  A network has a few for each pair of link addresses, and a ULP
 has a few; a hostile capture may have more."""
 _CONSTANTS: Final = (type(None), int, float, str, bytes)
-
-
-class Numbers(NamedTuple):
-    """Fields that are unpacked from the octets of a header."""
-
-    layout: Struct
-    names: tuple[str, ...]
-    convert: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
-    """By the name of a field: the function that makes its value of what is unpacked."""
-
-
-_NO_NUMBERS: Final = Numbers(Struct(""), ())
 
 
 def _is_constant(value: object) -> bool:
@@ -62,69 +65,120 @@ class Form:
     """Makes copies of a sample layer, with other fields.
 
     :param sample: a layer of a packet; the layers below and above it do not count.
-    :param numbers: fields that are unpacked from each header; the others are those of the sample.
     :param without: fields of the sample that the caller always sets.
     :raises ValueError: the sample holds a value that copies perhaps must not share.
     """
 
-    def __init__(
-        self, sample: Packet, numbers: Numbers = _NO_NUMBERS, *, without: Collection[str] = ()
-    ) -> None:
+    __slots__ = ("_blank", "_class", "_constants", "_fields", "_flags", "_more", "_shared")
+
+    def __init__(self, sample: Packet, *, without: Collection[str] = ()) -> None:
         state = _state(sample)
-        if not state.keys() >= _OWN:
-            raise ValueError(f"{_OWN - state.keys()} are not there")
-        self._class = type(sample)
-        self._state = [(name, value) for name, value in state.items() if name not in _OWN]
-        self._numbers = numbers
-        self._has_cache = sample.raw_packet_cache is not None
-        self._fields = dict(sample.fields)
-        self._copied = {
-            name: value.copy()
-            for name, value in sample.fields.items()
-            if isinstance(value, FlagValue) or (type(value) is list and not value)
-        }
-        for name in (*self._copied, *(sample.fields.keys() & without)):
-            self._fields[name] = None
-        rest = [value for name, value in self._state if name not in _SHARED]
-        for value in (*self._fields.values(), *rest, *sample.post_transforms):
+        known = {*_SHARED, *_CONSTANT, *_OWN}
+        if not known <= state.keys():
+            raise ValueError(f"{known - state.keys()} are not there")
+        self._shared = tuple(state[name] for name in _SHARED)
+        self._constants = tuple(state[name] for name in _CONSTANT)
+        # Attributes that only this class has.
+        self._more = [(name, value) for name, value in state.items() if name not in known]
+        self._fields: dict[str, Any] = dict.fromkeys(sample.fields)
+        self._flags: list[tuple[str, FlagValue]] = []
+        for name, value in sample.fields.items():
+            if isinstance(value, FlagValue):
+                self._flags.append((name, value.copy()))
+            elif name not in without:
+                self._fields[name] = value
+        for value in (
+            *self._constants,
+            *self._fields.values(),
+            *(value for _, value in self._more),
+            *sample.post_transforms,
+        ):
             if not _is_constant(value):
                 raise ValueError(f"it is not known whether {value!r} may be shared")
+        self._class = type(sample)
+        # A class with the same layout, without the slow Packet.__setattr__.  ``type`` makes it, so
+        # that Scapy does not register it as a layer.
+        self._blank = type.__new__(
+            type(self._class),
+            self._class.__name__,
+            (self._class,),
+            {"__slots__": (), "__setattr__": put, "__delattr__": object.__delattr__},
+        )
+
+    def fields(self) -> dict[str, Any]:
+        """Return a copy of the sample's fields, in their order, for one new layer."""
+        fields = self._fields.copy()
+        for name, flags in self._flags:
+            # Flags can be changed in place.  Copied without the slow FlagValue.__setattr__.
+            copied = _new(_BlankFlags)
+            copied.value = flags.value
+            copied.names = flags.names
+            copied.multi = flags.multi
+            copied.__class__ = FlagValue
+            fields[name] = copied
+        return fields
 
     def make(
-        self, original: bytes, header: bytes, below: Packet | None = None, **given: Any
+        self,
+        original: bytes,
+        fields: dict[str, Any],
+        cache: bytes | None,
+        below: Packet | None = None,
     ) -> Packet:
         """Return a new layer.
 
         :param original: the octets from this layer on.
-        :param header: the octets of this layer.
+        :param fields: the layer's fields; no other layer may share this dictionary.
+        :param cache: the octets of its header, if no field has changed since they were read.
         :param below: the layer below, to which this one is added as by ``add_payload``, but without
             ``overload_fields``.
-        :param given: fields with other values than the sample's.
         """
-        fields = {**self._fields, **given}
-        for name, value in self._copied.items():
-            # It can be changed in place.
-            fields[name] = value.copy()
-        layout, names, convert = self._numbers
-        for name, value in zip(names, layout.unpack_from(header), strict=True):
-            # The sample has no lengths and checksums if they are to be computed.
-            if name in fields:
-                fields[name] = convert[name](value) if name in convert else value
-        layer: Packet = object.__new__(self._class)
-        for name, value in self._state:
+        layer: Packet = _new(self._blank)
+        (
+            layer.default_fields,
+            layer.fieldtype,
+            layer.overload_fields,
+            layer.overloaded_fields,
+            layer.packetfields,
+            layer.raw_packet_cache_fields,
+        ) = self._shared
+        (
+            layer.comments,
+            layer.direction,
+            layer.explicit,
+            layer.name,
+            layer.parent,
+            layer.process_information,
+            layer.sent_time,
+            layer.sniffed_on,
+            layer.stop_dissection_after,
+            layer.time,
+            layer.wirelen,
+        ) = self._constants
+        layer.fields = fields
+        layer.original = original
+        layer.payload = _NOTHING
+        layer.post_transforms = []
+        layer.raw_packet_cache = cache
+        layer.underlayer = below
+        for name, value in self._more:
             put(layer, name, value)
-        put(layer, "fields", fields)
-        put(layer, "original", original)
-        put(layer, "payload", _NOTHING)
-        put(layer, "post_transforms", [])
-        put(layer, "raw_packet_cache", header if self._has_cache else None)
-        put(layer, "underlayer", below)
+        layer.__class__ = self._class
         if below is not None:
             put(below, "payload", layer)
         return layer
 
 
+class _BlankFlags(FlagValue):
+    """A class with the layout of FlagValue, without its slow __setattr__."""
+
+    __slots__ = ()
+    __setattr__ = put
+    __delattr__ = object.__delattr__
+
+
 _NOTHING: Final = NoPayload()
+_new: Final = object.__new__
 
 
 class Shapes(dict[Any, Any]):
@@ -133,25 +187,14 @@ class Shapes(dict[Any, Any]):
     None: packets of this shape cannot be copied.
     """
 
-    def learn(
-        self,
-        key: object,
-        sample: Packet,
-        shape_of: Callable[[Packet], Any],
-        make: Callable[[Any], Packet | None],
-    ) -> None:
+    def learn(self, key: object, sample: Packet, shape: Any, made: Packet | None) -> None:
         """Note the shape of a packet that Scapy dissected.
 
-        :param shape_of: returns the forms of its layers, or raises ValueError.
-        :param make: makes the same packet from these forms; None if that is not possible.
+        :param shape: the forms of its layers, None if they cannot be copied.
+        :param made: the same packet, made from these forms; None if that is not possible.
         """
         if len(self) >= _MOST_SHAPES:
             self.clear()
-        try:
-            shape = shape_of(sample)
-            made = make(shape)
-        except ValueError:
-            made = None
         # If they differ, this version of Scapy is not as this module assumes.
         self[key] = shape if made is not None and are_alike(sample, made) else None
 

@@ -9,11 +9,9 @@ Layers that users bind thus count from the moment when a shape is first seen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from itertools import pairwise
 from socket import AF_INET6, inet_ntoa
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from scapy.config import conf
 from scapy.layers.inet import IP, TCP
@@ -22,46 +20,53 @@ from scapy.layers.l2 import CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether, Lo
 from scapy.packet import Packet
 from scapy.pton_ntop import inet_ntop
 
-from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import IPV4, IPV6
-from scapy_mpa.capture.headers import TCP as TCP_HEADER
+from scapy_mpa.capture.frame import ETHERNET, Frame
+from scapy_mpa.capture.headers import IPV4
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
-from scapy_mpa.session.form import Form, Numbers, Shapes, bindings_use, put
+from scapy_mpa.session.form import Form, Shapes, bindings_use, put
 
-_LENGTHS: Final = {IPV4: 20, IPV6: 40}
-"""Octets of an IP header without options and extension headers."""
+_IPV4: Final = Struct(">HHHHBBH4s4sHHIIHHHH")
+"""Version, header length and TOS; length, ID, flags with offset, TTL, protocol, checksum,
+addresses; ports, sequence and acknowledgement number, data offset with flags, window, checksum,
+urgent pointer."""
+_IPV6: Final = Struct(">IHBB16s16sHHIIHHHH")
+"""Version, traffic class, flow label; length, next header, hop limit, addresses; TCP as above."""
+_IPV4_TYPE: Final = b"\x08\x00"
+_IPV4_AT: Final = 14
+_IPV4_START: Final = 0x45
+_IPV4_LENGTH: Final = 20
+_IPV6_LENGTH: Final = 40
 _TCP_LENGTH: Final = 20
+_PROTOCOL: Final = 6
+_FRAGMENT: Final = 0x3FFF
+_FLOW_LABEL: Final = 0xFFFFF
 
 _LINK_LAYERS: Final = frozenset({Ether, Dot1Q, Dot1AD, CookedLinux, CookedLinuxV2, Loopback})
 """Link layers without a field that depends on the payload."""
 
-_FLOW_LABEL: Final = 0xFFFFF
-_ipv6: Final = partial(inet_ntop, AF_INET6)
 _NUMBERS: Final = {
-    IP: Numbers(
-        Struct(">2xHH4xH4s4s"),
-        ("len", "id", "chksum", "src", "dst"),
-        {"src": inet_ntoa, "dst": inet_ntoa},
-    ),
-    IPv6: Numbers(
-        Struct(">IH2x16s16s"),
-        ("fl", "plen", "src", "dst"),
-        {"fl": _FLOW_LABEL.__and__, "src": _ipv6, "dst": _ipv6},
-    ),
+    IP: frozenset({"len", "id", "chksum", "src", "dst"}),
+    IPv6: frozenset({"fl", "plen", "src", "dst"}),
 }
 """Fields that are no part of a shape; they must not choose the layer above."""
-_TCP: Final = Numbers(
-    Struct(">HHII2xHHH"), ("sport", "dport", "seq", "ack", "window", "chksum", "urgptr")
-)
 
-_Shape: TypeAlias = list[tuple[Form, int, int]]
-"""The forms of the layers of headers that differ in their numbers only, each with its begin and end
-in the frame."""
-_Places: TypeAlias = tuple[int, int, int]
-"""Where the IP header, the TCP header and the payload begin."""
-_Rest: TypeAlias = tuple[bytes, int, list[Any]]
-"""Octets of the frame, end of the IP packet, TCP options."""
+_Key: TypeAlias = tuple[Any, ...]
+
+
+_Headers: TypeAlias = tuple[bytes, int, int, int, int, dict[str, Any], list[int], list[Any]]
+"""The headers of one frame: its octets; where in these the IP header, the TCP header and the
+payload begin, and where the IP packet ends; fields of IP that are no part of the shape; fields of
+TCP; TCP options."""
+
+
+class _Shape(NamedTuple):
+    """The forms of the layers of headers that differ in their numbers only."""
+
+    link: tuple[tuple[Form, int, int], ...]
+    """Link layers: form, begin and end in the frame."""
+    network: Form
+    tcp: Form
 
 
 class LowerLayers:
@@ -81,91 +86,143 @@ class LowerLayers:
         """Return the packet of a frame, and its TCP layer."""
         read = self._read(frame)
         if read is not None:
-            key, places, rest = read
+            key, headers = read
             shape = self._shapes.get(key)
             if shape is not None:
-                return self._make(shape, *rest)
+                return self._make(shape, headers)
         packet = self._dissect(frame)
         if read is not None and key not in self._shapes:
-            self._shapes.learn(
-                key,
-                packet,
-                lambda sample: _shape_of(sample, frame.octets, places),
-                lambda shape: self._make(shape, *rest)[0],
-            )
+            shape = _shape_of(packet, *headers[:2])
+            made = None if shape is None else self._make(shape, headers)[0]
+            self._shapes.learn(key, packet, shape, made)
         return packet, packet.getlayer(TCP)
 
-    def _read(self, frame: Frame) -> tuple[object, _Places, _Rest] | None:
+    def _read(self, frame: Frame) -> tuple[_Key, _Headers] | None:
         """Return the shape and the contents of a frame's headers; None: they are not ordinary."""
         _, _, link_type, octets, length, _ = frame
-        try:
-            last, headers = read_headers(link_type, octets, length)
-        except NotFollowedError:
+        if link_type == ETHERNET and octets[12:14] == _IPV4_TYPE:
+            kind, at = IPV4, _IPV4_AT
+        else:
+            try:
+                _, headers = read_headers(link_type, octets, length)
+            except NotFollowedError:
+                return None
+            kind, at, _ = headers.packets[0]
+        tcp_at = at + (_IPV4_LENGTH if kind == IPV4 else _IPV6_LENGTH)
+        if len(octets) < tcp_at + _TCP_LENGTH:
             return None
-        kind, at, _ = headers.packets[0]
-        tcp_at, end = headers.at, headers.end
-        options_at = tcp_at + _TCP_LENGTH
-        if last != TCP_HEADER or tcp_at != at + _LENGTHS[kind] or options_at > len(octets):
-            return None
-        payload_at = tcp_at + (octets[tcp_at + 12] >> 4) * 4
-        if not options_at <= payload_at <= min(end, len(octets)):
-            return None
-        if self._whole and payload_at != end:
+        key: _Key
+        network: dict[str, Any]
+        if kind == IPV4:
+            first, length, ident, fragment, ttl, protocol, checksum, source, target, *tcp = (
+                _IPV4.unpack_from(octets, at)
+            )
+            if first >> 8 != _IPV4_START or fragment & _FRAGMENT:
+                return None
+            end = at + length
+            key = link_type, octets[:at], first, fragment, ttl, tcp[4]
+            network = {
+                "id": ident,
+                "src": inet_ntoa(source),
+                "dst": inet_ntoa(target),
+                "options": [],
+            }
+            if self._whole:
+                network["len"] = length
+                network["chksum"] = checksum
+        else:
+            first, length, protocol, hop_limit, source, target, *tcp = _IPV6.unpack_from(octets, at)
+            end = tcp_at + length
+            key = link_type, octets[:at], first & ~_FLOW_LABEL, hop_limit, tcp[4]
+            network = {
+                "fl": first & _FLOW_LABEL,
+                "src": inet_ntop(AF_INET6, source),
+                "dst": inet_ntop(AF_INET6, target),
+            }
+            if self._whole:
+                network["plen"] = length
+        payload_at = tcp_at + (tcp[4] >> 12) * 4
+        if (
+            protocol != _PROTOCOL
+            or not tcp_at + _TCP_LENGTH <= payload_at <= end
+            or payload_at > len(octets)
+            or (self._whole and payload_at != end)
+        ):
             return None
         options: list[Any] = []
-        if payload_at != options_at:
+        if payload_at != tcp_at + _TCP_LENGTH:
             try:
-                options = _OPTIONS.m2i(None, octets[options_at:payload_at])
+                options = _OPTIONS.m2i(None, octets[tcp_at + _TCP_LENGTH : payload_at])
             except Exception:
                 # Scapy itself dissects such a segment.
                 return None
-        fixed: tuple[object, ...]
-        if kind == IPV4:
-            # Version, header length and TOS; flags with offset, TTL and protocol.
-            fixed = octets[at : at + 2], octets[at + 6 : at + 10]
-        else:
-            # Version and traffic class; next header and hop limit.  In Scapy, no TCP follows a
-            # length of 0.
-            has_length = any(octets[at + 4 : at + 6])
-            fixed = octets[at], octets[at + 1] >> 4, octets[at + 6 : at + 8], has_length
-        key = link_type, octets[:at], fixed, octets[tcp_at + 12 : tcp_at + 14]
-        return key, (at, tcp_at, payload_at), (octets, end, options)
+        return key, (octets, at, tcp_at, payload_at, end, network, tcp, options)
 
-    def _make(
-        self, shape: _Shape, octets: bytes, end: int, options: list[Any]
-    ) -> tuple[Packet, Packet]:
-        layers: list[Packet] = []
-        for form, at, upto in shape:
-            below = layers[-1] if layers else None
-            layers.append(form.make(octets[at:], octets[at:upto], below))
-        tcp = layers[-1]
-        # Padding after the IP packet is no part of it.
-        put(tcp, "original", octets[at:end])
-        tcp.fields["options"] = options
-        if self._whole:
+    def _make(self, shape: _Shape, headers: _Headers) -> tuple[Packet, Packet]:
+        octets, at, tcp_at, payload_at, end, numbers, tcp_numbers, options = headers
+        whole = self._whole
+        lowest = layer = None
+        for form, start, stop in shape.link:
+            layer = form.make(octets[start:], form.fields(), octets[start:stop], layer)
+            if lowest is None:
+                lowest = layer
+
+        fields = shape.network.fields()
+        fields.update(numbers)
+        cache = octets[at:tcp_at] if whole else None
+        layer = shape.network.make(octets[at:], fields, cache, layer)
+        if lowest is None:
+            lowest = layer
+
+        fields = shape.tcp.fields()
+        (
+            fields["sport"],
+            fields["dport"],
+            fields["seq"],
+            fields["ack"],
+            _,
+            fields["window"],
+            checksum,
+            fields["urgptr"],
+        ) = tcp_numbers
+        cache = octets[tcp_at:payload_at] if whole else None
+        tcp = shape.tcp.make(octets[tcp_at:end], fields, cache, layer)
+        fields["options"] = options
+        if whole:
+            fields["chksum"] = checksum
             if options:
                 kept = {**tcp.raw_packet_cache_fields, "options": options.copy()}
                 put(tcp, "raw_packet_cache_fields", kept)
             if end < len(octets) and conf.padding:
                 tcp.add_payload(conf.padding_layer(octets[end:]))
-        return layers[0], tcp
+        return lowest, tcp
 
 
 _OPTIONS: Final = next(field for field in TCP.fields_desc if field.name == "options")
 
 
-def _shape_of(packet: Packet, octets: bytes, places: _Places) -> _Shape:
-    """Return the shape of a packet.
+def _shape_of(packet: Packet, octets: bytes, network_at: int) -> _Shape | None:
+    """Return the shape of a packet; None if its layers cannot be copied.
 
-    :raises ValueError: its layers cannot be copied.
+    :param network_at: where its IP header begins in ``octets``.
     """
-    layers = [packet]
-    while type(layers[-1]) in _LINK_LAYERS:
-        layers.append(layers[-1].payload)
-    *link, network = layers
-    numbers, tcp = _NUMBERS.get(type(network)), network.payload
-    if numbers is None or type(tcp) is not TCP or bindings_use(type(network), numbers.names):
-        raise ValueError("its layers are not ordinary")
-    begins = [*(len(octets) - len(each.original) for each in link), *places]
-    forms = [*map(Form, link), Form(network, numbers), Form(tcp, _TCP, without=("options",))]
-    return [(form, *place) for form, place in zip(forms, pairwise(begins), strict=True)]
+    link = []
+    layer = packet
+    while type(layer) in _LINK_LAYERS:
+        link.append(layer)
+        layer = layer.payload
+    network, tcp = layer, layer.payload
+    numbers = _NUMBERS.get(type(network))
+    if numbers is None or type(tcp) is not TCP or bindings_use(type(network), numbers):
+        return None
+    starts = [len(octets) - len(each.original) for each in link]
+    ends = [*starts[1:], network_at]
+    try:
+        return _Shape(
+            tuple((Form(link[n]), starts[n], ends[n]) for n in range(len(link))),
+            Form(network, without=("options",)),
+            Form(tcp, without=("options",)),
+        )
+    except ValueError:
+        # A layer holds a value that copies must not share, so Scapy dissects each frame.
+        return None

@@ -8,30 +8,37 @@ have no RDMAP header.  One FPDU of each shape is dissected, and its layers are c
 from __future__ import annotations
 
 import time
-from functools import partial
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from scapy.packet import NoPayload, Raw
+from scapy.packet import NoPayload, Packet, Raw
 
 from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
 from scapy_mpa.layers.recovered import layer_of
-from scapy_mpa.session.form import Form, Numbers, Shapes, bindings_use, put
+from scapy_mpa.session.form import Form, Shapes, bindings_use, put
 from scapy_mpa.session.provenance import Provenance, Recovered
 from scapy_mpa.stream.events import FPDURecovered
-from scapy_mpa.wire.ddp import TAGGED_FIELDS, UNTAGGED_FIELDS, ddp_header_length
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
+from scapy_mpa.wire.ddp import TAGGED_FIELDS, TAGGED_LENGTH, UNTAGGED_FIELDS, ddp_header_length
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
 
-_MARKER: Final = Numbers(Struct(">HH"), ("reserved", "fpduptr"))
-_NUMBERS: Final = {
-    DDPTagged: Numbers(TAGGED_FIELDS, ("stag", "to")),
-    DDPUntagged: Numbers(UNTAGGED_FIELDS, ("invalidate_stag", "qn", "msn", "mo")),
-}
+_MARKER: Final = Struct(">HH")
+
+_NUMBERS: Final = frozenset({"stag", "to", "invalidate_stag", "qn", "msn", "mo"})
 """Fields of a DDP segment that are no part of a shape."""
 
-_Shape: TypeAlias = list[Form]
-"""The forms of FPDU, DDP segment, RDMAP message and payload, if any, of FPDUs with equal control
-octets."""
+
+_Parts: TypeAlias = tuple[bytes, int | None, Layout, bytes, int, int]
+"""The parts of an FPDU: octets, phase and layout; octets without Markers; ULPDU_Length; octets of
+its DDP header."""
+
+
+class _Shape(NamedTuple):
+    """The forms of the layers of FPDUs with equal control octets."""
+
+    fpdu: Form
+    segment: Form
+    message: Form
+    payload: Form | None
 
 
 class UpperLayers:
@@ -41,7 +48,7 @@ class UpperLayers:
         self._shapes = Shapes()
         # The bindings of the layers below a message.  Scapy replaces a list to change it.
         self._bound: tuple[object, ...] = ()
-        self._marker = Form(MPAMarker(bytes(MARKER_LENGTH), _internal=1), _MARKER)
+        self._marker = Form(MPAMarker(bytes(MARKER_LENGTH), _internal=1))
 
     def of(self, event: FPDURecovered) -> FPDU:
         """Return the packet of an FPDU, with its provenance."""
@@ -61,82 +68,102 @@ class UpperLayers:
         if bound != self._bound:
             self._bound = bound
             self._shapes.clear()
-        key = control, ulpdu_length > header, phase is None, not layout.markers
+        key = control, ulpdu_length > header, phase is None
+        parts = octets, phase, layout, body, ulpdu_length, header
         shape = self._shapes.get(key)
         if shape is not None:
-            fpdu = self._make(shape, event, body, _as_note(None, Provenance.of(event)))
+            fpdu = self._make(shape, parts, _as_note(None, Provenance.of(event)))
             if fpdu is not None:
                 return fpdu
         fpdu = dissected(event)
         if key not in self._shapes:
             note = fpdu.fields["provenance"]
-            make = partial(self._make, event=event, body=body, note=note)
-            self._shapes.learn(key, fpdu, _shape_of, make)
+            shape = _shape_of(fpdu)
+            made = None if shape is None else self._make(shape, parts, note)
+            self._shapes.learn(key, fpdu, shape, made)
         return fpdu
 
-    def _make(self, shape: _Shape, event: FPDURecovered, body: bytes, note: Any) -> FPDU | None:
-        """Return a packet of a shape; None if a user has bound a layer to its message.
-
-        :param body: the octets of the FPDU without Markers.
-        """
-        ulpdu_length, octets, phase = event.ulpdu_length, event.octets, event.phase
-        layout = fpdu_layout(ulpdu_length, phase)
+    def _make(self, shape: _Shape, parts: _Parts, note: Any) -> FPDU | None:
+        """Return a packet of a shape; None if a user has bound a layer to its message."""
+        octets, phase, layout, body, ulpdu_length, header = parts
         pad_at = HEADER_LENGTH + ulpdu_length
         crc_at = pad_at + layout.pad
         ulpdu = body[HEADER_LENGTH:pad_at]
-        header = ddp_header_length(ulpdu)
         data = ulpdu[header:]
-        of_fpdu, of_segment, of_message, *of_payload = shape
-        fpdu = of_fpdu.make(
-            octets,
-            b"",
-            ulpdu_length=ulpdu_length,
-            pad=body[pad_at:crc_at],
-            crc=int.from_bytes(body[crc_at:], "little"),
-            provenance=note,
-        )
+        fields: dict[str, Any] = {
+            "ulpdu_length": ulpdu_length,
+            "pad": body[pad_at:crc_at],
+            "crc": int.from_bytes(body[crc_at:], "little"),
+        }
+        fpdu = shape.fpdu.make(octets, fields, None)
         put(fpdu, "time", time.time())
         if phase is not None:
             put(fpdu, "_read_with", (phase, None))
-            fpdu.fields["phase"] = phase
-        if layout.markers:
-            places = (octets[at : at + MARKER_LENGTH] for at in layout.markers)
-            fpdu.fields["markers"] = [self._marker.make(each, each) for each in places]
-            for marker in fpdu.fields["markers"]:
-                put(marker, "parent", fpdu)
-        segment = of_segment.make(ulpdu, ulpdu[:header], fpdu)
-        message = of_message.make(data, b"", segment)
-        for form in of_payload:
-            if message.guess_payload_class(data) is not Raw:
-                return None
-            form.make(data, data, message, load=data)
+            if layout.markers:
+                fields["markers"] = [
+                    self._make_marker(octets[at : at + MARKER_LENGTH], fpdu)
+                    for at in layout.markers
+                ]
+            fields["phase"] = phase
+        fields["provenance"] = note
+
+        fields = shape.segment.fields()
+        if header == TAGGED_LENGTH:
+            fields["stag"], fields["to"] = TAGGED_FIELDS.unpack_from(ulpdu)
+        else:
+            (
+                fields["invalidate_stag"],
+                fields["qn"],
+                fields["msn"],
+                fields["mo"],
+            ) = UNTAGGED_FIELDS.unpack_from(ulpdu)
+        segment = shape.segment.make(ulpdu, fields, ulpdu[:header], fpdu)
+
+        if shape.payload is None:
+            shape.message.make(data, {}, None, segment)
+            return fpdu
+        message = shape.message.make(data, {}, b"", segment)
+        if message.guess_payload_class(data) is not Raw:
+            return None
+        shape.payload.make(data, {"load": data}, data, message)
         return fpdu
+
+    def _make_marker(self, octets: bytes, fpdu: FPDU) -> Packet:
+        reserved, fpduptr = _MARKER.unpack(octets)
+        marker = self._marker.make(octets, {"reserved": reserved, "fpduptr": fpduptr}, octets)
+        put(marker, "parent", fpdu)
+        return marker
 
 
 _as_note: Final = FPDU().get_field("provenance").fld.any2i
 
 
-def _shape_of(fpdu: FPDU) -> _Shape:
-    """Return the shape of a packet.
-
-    :raises ValueError: its layers cannot be copied.
-    """
+def _shape_of(fpdu: FPDU) -> _Shape | None:
+    """Return the shape of a packet; None if its layers cannot be copied."""
     segment = fpdu.payload
     message = segment.payload
     payload = message.payload
-    numbers = _NUMBERS.get(type(segment))
-    if (
-        numbers is None
-        or bindings_use(FPDU, fpdu.fields)
-        or bindings_use(type(segment), numbers.names)
-        or isinstance(message, NoPayload)
-        or message.fields_desc
-        or type(payload) not in (Raw, NoPayload)
-        or not isinstance(payload.payload, NoPayload)
-    ):
-        raise ValueError("its layers are not ordinary")
-    forms = [Form(fpdu, without=("markers", "provenance")), Form(segment, numbers), Form(message)]
-    return forms if isinstance(payload, NoPayload) else [*forms, Form(payload)]
+    is_ordinary = (
+        type(segment) in (DDPTagged, DDPUntagged)
+        and not bindings_use(FPDU, fpdu.fields)
+        and not bindings_use(type(segment), _NUMBERS)
+        and not isinstance(message, NoPayload)
+        and not message.fields_desc
+        and type(payload) in (Raw, NoPayload)
+        and isinstance(payload.payload, NoPayload)
+    )
+    if not is_ordinary:
+        return None
+    try:
+        return _Shape(
+            Form(fpdu, without=("markers", "provenance")),
+            Form(segment),
+            Form(message),
+            None if isinstance(payload, NoPayload) else Form(payload),
+        )
+    except ValueError:
+        # A layer holds a value that copies must not share, so Scapy dissects each FPDU.
+        return None
 
 
 def dissected(event: Recovered) -> Any:
