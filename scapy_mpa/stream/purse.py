@@ -58,12 +58,10 @@ class Allowance:
 
     :param lent: what the search may spend.
     :param is_short: whether the search wants more than the purse can lend.
-    :param at_once: whether the search cannot wait for the next segment.
     """
 
-    def __init__(self, purse: Purse, lent: int, *, is_short: bool, at_once: bool) -> None:
+    def __init__(self, purse: Purse, lent: int, *, is_short: bool) -> None:
         self._purse = purse
-        self._at_once = at_once
         self.is_short = is_short
         self.left = lent
         self.kept = lent // _KEPT
@@ -81,19 +79,10 @@ class Allowance:
         purse.slice -= octets // _FASTER + CALL * calls
         return self.left > 0
 
-    def may_look(self) -> bool:
-        """Return whether further places may be looked at."""
-        return self.left > self.kept
-
     def must_wait(self) -> bool:
         """Return whether the search must wait for the next segment."""
         purse = self._purse
-        return not self._at_once and (purse.slice <= 0 or purse.left <= 0)
-
-    def wait(self) -> Search[None]:
-        """Wait for the next segment, as often as necessary."""
-        while self.must_wait():
-            yield
+        return not purse.at_once and (purse.slice <= 0 or purse.left <= 0)
 
 
 class Purse:
@@ -104,7 +93,8 @@ class Purse:
         """What searches may still spend."""
         self.slice = _SLICE
         """What is left of the slice of work that the segment pays for."""
-        self._at_once = False
+        self.at_once = False
+        """Whether the search that goes on now cannot wait."""
         self._waiting: OrderedDict[Hashable, Search[Any]] = OrderedDict()
         self.cut_short = 0
         """Searches that were not finished because little was left."""
@@ -129,7 +119,7 @@ class Purse:
     def lend(self) -> Allowance:
         """Return the allowance of a search: at most half of the purse."""
         lent = max(0, min(_BY_SEARCH, self.left // 2))
-        return Allowance(self, lent, is_short=lent < _BY_SEARCH, at_once=self._at_once)
+        return Allowance(self, lent, is_short=lent < _BY_SEARCH)
 
     def search(
         self, key: Hashable, begin: Callable[[], Search[_Result]], *, at_once: bool
@@ -139,17 +129,15 @@ class Purse:
         :param key: distinguishes the search from all others.
         :param at_once: the search cannot wait for the next segment.
         """
-        search = self._waiting.pop(key, None)
-        if search is None or at_once:
-            search = begin()
-        self._at_once = at_once
+        search = self._waiting.pop(key, None) or begin()
+        self.at_once = at_once
         try:
             next(search)
         except StopIteration as end:
             result: _Result = end.value
             return result
         finally:
-            self._at_once = False
+            self.at_once = False
         self._waiting[key] = search
         if len(self._waiting) > _WAITING:
             self._waiting.popitem(last=False)

@@ -212,18 +212,20 @@ class Follower:
         if found is None:
             island.need = island.end + 1
             return False
-        path, limit = found
+        path, limit, is_final = found
         is_too_much = limit - broken_at > LONGEST_WAIT
-        steps = path.steps if final else path.steps[: path.shared]
+        steps = path.steps if is_final else path.steps[: path.shared]
         at = run.end
         for index in range(len(steps)):
-            if not self._report_step(island, run, steps, index, limit, final=final):
+            if not self._report_step(island, run, steps, index, limit, final=is_final):
                 break
+        # A search that had waited is not the last one.
+        goes_on = final and not is_final
         if run.end != at or (self.crc and run.broken_at is None):
             run.search = None
-            return run.broken_at is None
+            return run.broken_at is None or goes_on
         if final:
-            return False
+            return goes_on
         if is_too_much:
             run.broken_at = limit - FRAMING_WINDOW
             run.is_certain = False
@@ -243,8 +245,11 @@ class Follower:
 
     def _search(
         self, island: Island, run: Run, begin: int, limit: int, *, final: bool
-    ) -> Search[tuple[Path, int]]:
-        """Search for the cheapest path from ``begin`` to a limit; return it with the limit."""
+    ) -> Search[tuple[Path, int, bool]]:
+        """Search for the cheapest path from ``begin`` to a limit.
+
+        Return it with the limit, and whether nothing more will come before that.
+        """
         allowance = self._sink.purse.lend()
         region = Region(self.reader, allowance, island, begin, limit, run.ensure_search())
         ends_at_known_fpdu = limit < island.end
@@ -262,8 +267,8 @@ class Follower:
         )
         search = PathSearch(region, entries, is_certain=run.is_certain, beyond=beyond)
         while not search.is_finished():
-            yield from allowance.wait()
-        return search.path, limit
+            yield
+        return search.path, limit, final
 
     def _report_step(
         self,

@@ -109,27 +109,27 @@ class _Places:
         """Look for places.  Yield True after each block, and False to wait."""
         region = self._region
         allowance = region.allowance
-        while self._looked < region.limit and allowance.may_look():
-            if allowance.must_wait():
+        while self._looked < region.limit and allowance.left > allowance.kept:
+            while allowance.must_wait():
                 yield False
             upto = min(self._looked + READ_AT_A_TIME, region.limit)
             upto -= (upto - region.reader.origin) % WORD if upto < region.limit else 0
             upto = max(upto, self._looked + WORD)
             sound = []
             for start in region.likely(self._looked, upto):
-                if allowance.must_wait():
+                while allowance.must_wait():
                     yield False
-                if not allowance.may_look():
+                if allowance.left <= allowance.kept:
                     break
-                is_sound = region.is_sound(start)
-                if is_sound is None:
+                edge = region.place(start)
+                if edge is None:
                     continue
-                if is_sound:
+                if edge.is_sound:
                     sound.append(start)
-                if not region.crc and (edge := region.edge(start)) is not None:
+                if not region.crc:
                     self._key_counts[edge.key] += 1
             for start in sound:
-                if allowance.must_wait():
+                while allowance.must_wait():
                     yield False
                 self._sound.append(start)
                 self._weigh(start)

@@ -134,7 +134,7 @@ class Region:
         self.stretch = Stretch(island, begin, limit)
         self.crc = reader.crc
         self._crcs = search.crcs
-        self._headers = search.headers
+        self._ruled_out = search.ruled_out
         self._whole: dict[int, Edge] = search.edges
         self._edges: dict[int, Edge | None] = {}
 
@@ -306,10 +306,11 @@ class Region:
         begin += (self.reader.origin - begin) % WORD
         if upto - begin < WORD:
             return []
-        self.allowance.spend(upto - begin)
         reader = self.reader
         octets = self.stretch.read(begin, upto + MARKER_LENGTH + HEAD)
         words = header_words(octets[: upto - begin])
+        # A few words take as long as a call.
+        self.allowance.spend(upto - begin, calls=len(words) // 4)
         if self.crc:
             words += zero_length_places(octets)
         starts = set(reader.starts_of(words, begin))
@@ -317,25 +318,17 @@ class Region:
             first = bisect_left(self._pointers, (begin,))
             last = bisect_left(self._pointers, (upto + FRAMING_WINDOW,), first)
             starts.update([at for _, at in self._pointers[first:last]])
-        return sorted([at for at in starts if begin <= at < upto])
+        return sorted([at for at in starts if begin <= at < upto and at not in self._ruled_out])
 
-    def is_sound(self, start: int) -> bool | None:
-        """Return whether the FPDU at a likely place has evidence of its own.
-
-        None if it has not, and its header makes no sense either.
-        """
-        is_header = self._headers.get(start)
-        self.allowance.spend(calls=1 if is_header is not None else LOOK)
-        if is_header is None and self.crc and start not in self._edges:
-            is_header = self._is_only_header(start)
-        if is_header is None:
-            edge = self.edge(start)
-            if edge is not None and edge.verdict != "good" and self._is_copied(start):
-                edge = None
-            if edge is not None and edge.is_sound:
-                return True
-            is_header = edge is not None and edge.makes_sense and edge.head != b""
-        return False if is_header else None
+    def place(self, start: int) -> Edge | None:
+        """Return the FPDU at a likely place; None if it has no evidence of its own."""
+        self.allowance.spend(calls=LOOK)
+        if self.crc and start not in self._edges and not self._may_be_sound(start):
+            return None
+        edge = self.edge(start)
+        if edge is None or (edge.verdict != "good" and self._is_copied(start)):
+            return None
+        return edge if edge.is_sound or (edge.makes_sense and edge.head) else None
 
     def _is_copied(self, start: int) -> bool:
         """Return whether the octets at a place are the ULPDU_Length and the DDP header that a
@@ -355,36 +348,22 @@ class Region:
             if may_begin_ulpdu(int.from_bytes(control, "big"))
         )
 
-    def _is_only_header(self, start: int) -> bool | None:
-        """Rule out quickly that an FPDU with a good CRC begins at a place.
-
-        Return None if one may begin there, else whether there is a header that makes sense.
-        """
+    def _may_be_sound(self, start: int) -> bool:
+        """Rule out quickly that an FPDU with evidence of its own begins at a place, with CRCs."""
         phase, header = self.reader.begin_at(start)
-        stretch = self.stretch
         body = header + HEADER_LENGTH
         if (phase is not None and phase % WORD) or body > self.limit:
             return False
-        ulpdu_length = stretch.number(header, body)
-        end = start + fpdu_length(ulpdu_length, phase)
-        is_short = end > self.limit
-        if is_short:
+        end = start + fpdu_length(self.stretch.number(header, body), phase)
+        if end > self.limit:
             # One of its Markers must have been captured.
-            may_be_sound = phase is not None and -phase % MARKER_INTERVAL < self.limit - start
-        else:
-            is_cut = not stretch.is_captured(start, end)
-            may_be_sound = is_cut or self.has_good_crc(start, end, keep=False)
-        if may_be_sound:
-            return None
-        head = stretch.read(body, body + HEAD)
-        if phase is not None and phase + HEAD > MARKER_INTERVAL:
-            layout = fpdu_layout(ulpdu_length, phase)
-            head = header_octets(stretch.read(start, start + 2 * HEAD), layout)
-        is_header = plausible(head, ulpdu_length)
-        if not is_short:
-            # More octets will not change this.
-            self._headers[start] = is_header
-        return is_header
+            return phase is not None and -phase % MARKER_INTERVAL < self.limit - start
+        is_cut = not self.stretch.is_captured(start, end)
+        if is_cut or self.has_good_crc(start, end, keep=False):
+            return True
+        # More octets will not change this.
+        self._ruled_out.add(start)
+        return False
 
     def marker_contradictions(self, start: int, end: int) -> float:
         """Return the cost of the Markers between two positions that point to an FPDU before

@@ -17,7 +17,7 @@ from scapy_mpa.stream.fpdus.search import (
 from scapy_mpa.stream.limits import READ_AT_A_TIME, STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.stretch import Stretch
-from scapy_mpa.stream.purse import Allowance, Purse, Search
+from scapy_mpa.stream.purse import Allowance, Purse
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -87,10 +87,6 @@ class Candidates:
         # A repeated header is no new evidence: a payload may repeat it.
         self._seen: set[bytes] = set()
 
-    def wait(self) -> Search[None]:
-        """Wait for the next segment, if the search must."""
-        return self.allowance.wait()
-
     @property
     def is_all(self) -> bool:
         """Whether the allowance was enough so far."""
@@ -120,48 +116,52 @@ class Candidates:
             counts[(chunk.position - begin) % WORD] += 1
         likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
         kept = self.allowance.kept
-        yield from self._sensible(self.boundaries, kept)
+        yield from self._sensible([[*self.boundaries]], kept)
         yield from self._sensible(self._words([likeliest]), kept)
         yield from self._sensible(self._words(others), 0)
 
-    def _sensible(self, places: Iterable[int], kept: int) -> Iterator[int | None]:
+    def _sensible(self, pieces: Iterable[Sequence[int]], kept: int) -> Iterator[int | None]:
         """Yield the places with a header that makes sense and is in no FPDU found so far.
 
         Other places cost something, too: octets may be full of words that begin like a header.
         Most of them are passed over by their first octets, without a call.
 
+        :param pieces: the places in each piece of the octets.
         :param kept: the part of the allowance that must be left.
         """
-        begin, octets = self.stretch.begin, self.stretch.octets
-        for position in places:
-            if self.allowance.left < kept:
+        allowance, begin, octets = self.allowance, self.stretch.begin, self.stretch.octets
+        for places in pieces:
+            if allowance.left < kept:
                 self._was_left_out = True
                 return
-            if self.allowance.must_wait():
+            allowance.spend(calls=len(places))
+            while allowance.must_wait():
                 yield None
-            at = position - begin
-            if at < 0 or self._explained[at]:
-                continue
-            head = octets[at : at + HEAD]
-            control = head[HEADER_LENGTH:WORD]
-            if control not in BOUNDS:
-                self.allowance.spend(calls=1)
-                continue
-            shortest, longest, queue = BOUNDS[control]
-            key = head[:_KEY_OCTETS]
-            is_known = key in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
-            if is_known or queue not in (None, head[_QN], head[_QN_AFTER_MARKER]):
-                self.allowance.spend(calls=1)
-            elif rest_makes_sense(head):
-                self._seen.add(key)
-                yield position
-            else:
-                self.allowance.spend(calls=20)
+            for position in places:
+                at = position - begin
+                if at < 0 or self._explained[at]:
+                    continue
+                head = octets[at : at + HEAD]
+                control = head[HEADER_LENGTH:WORD]
+                if control not in BOUNDS:
+                    continue
+                shortest, longest, queue = BOUNDS[control]
+                key = head[:_KEY_OCTETS]
+                is_known = key in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
+                if is_known or queue not in (None, head[_QN], head[_QN_AFTER_MARKER]):
+                    continue
+                if rest_makes_sense(head):
+                    self._seen.add(key)
+                    yield position
+                else:
+                    allowance.spend(calls=20)
+                    while allowance.must_wait():
+                        yield None
 
-    def _words(self, shifts: Iterable[int]) -> Iterator[int]:
+    def _words(self, shifts: Iterable[int]) -> Iterator[list[int]]:
         """Yield, ascending, positions of some alignments at which the first word of an FPDU may be.
 
-        The beginnings of segments are left out.
+        They come in pieces.  The beginnings of segments are left out.
         """
         boundaries, stretch = self.boundaries, self.stretch
         for start, upto in self._captured():
@@ -172,7 +172,7 @@ class Candidates:
                     first = begin + (stretch.begin + shift - begin) % WORD
                     octets = stretch.read(first, min(end + WORD - 1, upto))
                     found += [first + word for word in header_words(octets)]
-                yield from [each for each in sorted(found) if each not in boundaries]
+                yield [each for each in sorted(found) if each not in boundaries]
 
     def _captured(self) -> Iterator[tuple[int, int]]:
         """Yield the begin and end of each stretch of captured octets, ascending.

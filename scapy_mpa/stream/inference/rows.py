@@ -56,7 +56,7 @@ def rows(search: Candidates) -> Search[list[Row]]:
     passed: set[tuple[int, int | None]] = set()
     for header in search.headers():
         if header is None:
-            yield from search.wait()
+            yield
             continue
         for start, phase in _beginnings(search, header):
             if (start, phase) in passed:
@@ -130,8 +130,9 @@ def _row(
     is_whole = True
     evidence = Evidence()
     while True:
-        yield from search.wait()
-        search.allowance.spend(calls=10)
+        while search.allowance.must_wait():
+            yield
+        search.allowance.spend(calls=14)
         fpdu = reader.fpdu_at(stretch, at, stretch.end)
         if isinstance(fpdu, int) or not fpdu.sound:
             break

@@ -25,12 +25,13 @@ def count(search: Candidates, votes: dict[int, PhaseVotes]) -> Search[bool]:
     island, known = search.island, search.known
     for header in search.headers():
         if header is None:
-            yield from search.wait()
+            yield
             continue
         before: Verified | None = None
         fpdu = _good(search, header, _searched(search, header))
         while True:
-            yield from search.wait()
+            while search.allowance.must_wait():
+                yield
             if fpdu is None or search.allowance.left < 0:
                 break
             search.allowance.spend(calls=40)

@@ -18,7 +18,7 @@ _NOT_TINY: Final = 64
 class Search:
     """What the search after a broken chain of lengths has found so far, by position."""
 
-    __slots__ = ("at", "crcs", "edges", "headers")
+    __slots__ = ("at", "crcs", "edges", "ruled_out")
 
     def __init__(self) -> None:
         self.at = 0
@@ -27,8 +27,8 @@ class Search:
         """Whether the octets between two positions have a good CRC."""
         self.edges: dict[int, Any] = {}
         """FPDUs that more octets cannot change, by position."""
-        self.headers: dict[int, bool] = {}
-        """Whether a header makes sense, where no FPDU with a good CRC begins."""
+        self.ruled_out: set[int] = set()
+        """Positions of words that read as headers, where no FPDU with a good CRC begins."""
 
 
 class Run:

@@ -98,11 +98,10 @@ def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 def _found(island: Island, position: int) -> FoundStartup | None:
     """Return the startup frame at a position, None if no whole header was captured there.
 
-    None also if its octets were released: released octets were FPDUs.  Private Data may be
-    incomplete.
+    Private Data may be incomplete.
     """
     header_end = position + STARTUP_HEADER_LENGTH
-    if not island.holds(position, header_end):
+    if header_end > island.end:
         return None
     octets = island.read(position, header_end)
     if octets[:KEY_LENGTH] not in KIND_OF_KEY or not island.is_captured(position, header_end):
@@ -117,9 +116,17 @@ def _found(island: Island, position: int) -> FoundStartup | None:
     return FoundStartup(position, octets, startup, frame_end, upto < limit)
 
 
+def _found_if_held(island: Island, position: int) -> FoundStartup | None:
+    """Return the startup frame at a position, None also if its octets were released.
+
+    Released octets were FPDUs.
+    """
+    return _found(island, position) if island.holds(position) else None
+
+
 def startup_at(island: Island, position: int) -> FoundStartup | None:
     """Return the startup frame at a position if it is whole and a receiver may accept it."""
-    found = _found(island, position)
+    found = _found_if_held(island, position)
     if found is None or found.end > island.end or found.startup.problems():
         return None
     return found
@@ -172,7 +179,7 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
 
     :param holds_fpdus: whether the octets after the header contain FPDUs.
     """
-    found = _found(island, position)
+    found = _found_if_held(island, position)
     if found is None:
         return []
     startup = found.startup
