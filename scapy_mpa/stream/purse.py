@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable
+from math import inf
 from typing import Any, Final, TypeAlias, TypeVar
 
 CALL: Final = 50
@@ -27,14 +28,14 @@ LOOK: Final = 4
 FAILURE: Final = 80
 """Calls for a try that finds nothing."""
 
-# What searches may spend with one segment: so many calls take less than 5 ms.  With a super-segment
+# What searches may spend with one segment: so many calls take some 5 ms.  With a super-segment
 # they may make a call for each octet.  A CRC is faster than calls of the same cost by this factor.
-_SLICE: Final = 2_000 * CALL
+_SLICE: Final = 4_000 * CALL
 _FASTER: Final = 16
 # The purse at first; what it gets for a segment, for each octet, and in addition for each octet of
 # a direction that is known to carry FPDUs; and the most that it holds.  So a segment of 1460 octets
 # pays for some 5,000 calls.  That is 50 times the cost of a segment that is not searched.
-_AT_FIRST: Final = 5 << 18
+_AT_FIRST: Final = 1 << 20
 _BY_SEGMENT: Final = 1 << 13
 _BY_OCTET: Final = 128
 _BY_KNOWN_OCTET: Final = 40
@@ -42,7 +43,7 @@ _AT_MOST: Final = 1 << 26
 # The most that one search may cost.
 _BY_SEARCH: Final = 1 << 22
 # This part of an allowance is kept for what matters most in the end.
-_KEPT: Final = 8
+_KEPT: Final = 16
 # If less is left, directions that can wait do so.
 _LEAST: Final = 1 << 14
 # Searches that wait for the next segment, at most.  The oldest is forgotten, and begins again.
@@ -61,7 +62,7 @@ class Allowance:
     """
 
     def __init__(self, purse: Purse, lent: int, *, is_short: bool) -> None:
-        self._purse = purse
+        self.purse = purse
         self.is_short = is_short
         self.left = lent
         self.kept = lent // _KEPT
@@ -74,15 +75,10 @@ class Allowance:
         """
         cost = octets + CALL * calls
         self.left -= cost
-        purse = self._purse
+        purse = self.purse
         purse.left -= cost
         purse.slice -= octets // _FASTER + CALL * calls
         return self.left > 0
-
-    def must_wait(self) -> bool:
-        """Return whether the search must wait for the next segment."""
-        purse = self._purse
-        return not purse.at_once and (purse.slice <= 0 or purse.left <= 0)
 
 
 class Purse:
@@ -91,10 +87,9 @@ class Purse:
     def __init__(self) -> None:
         self.left = _AT_FIRST
         """What searches may still spend."""
-        self.slice = _SLICE
-        """What is left of the slice of work that the segment pays for."""
-        self.at_once = False
-        """Whether the search that goes on now cannot wait."""
+        self.slice: float = _SLICE
+        """What is left of the slice of work that the segment pays for.  When it is 0 or less, a
+        search must wait for the next segment."""
         self._waiting: OrderedDict[Hashable, Search[Any]] = OrderedDict()
         self.cut_short = 0
         """Searches that were not finished because little was left."""
@@ -108,9 +103,9 @@ class Purse:
 
     def fill(self, octets: int) -> None:
         """Add the share of a segment with new octets."""
-        self.slice = max(_SLICE, octets * CALL)
         if octets:
             self.left = min(self.left + _BY_SEGMENT + _BY_OCTET * octets, _AT_MOST)
+        self.slice = max(_SLICE, octets * CALL) if self.left > 0 else 0
 
     def fill_more(self, octets: int) -> None:
         """Add the share of octets of a direction that is known to carry FPDUs."""
@@ -130,14 +125,17 @@ class Purse:
         :param at_once: the search cannot wait for the next segment.
         """
         search = self._waiting.pop(key, None) or begin()
-        self.at_once = at_once
+        left = self.slice
+        if at_once:
+            self.slice = inf
         try:
             next(search)
         except StopIteration as end:
             result: _Result = end.value
             return result
         finally:
-            self.at_once = False
+            if at_once:
+                self.slice = left
         self._waiting[key] = search
         if len(self._waiting) > _WAITING:
             self._waiting.popitem(last=False)

@@ -45,7 +45,7 @@ ORDINARY = Factors(calls=4, octets=4)
 # Octets that take a long search.
 SEARCHED = Factors(calls=28, octets=48)
 # Places that can only be tried one by one.
-TRIED = Factors(calls=50, octets=24)
+TRIED = Factors(calls=50, octets=30)
 UNKNOWN = Factors(calls=50, octets=4)
 # Connections of one segment, compared with as many connections that hold FPDUs.
 ONE_SEGMENT = Factors(calls=4, octets=14)
@@ -83,7 +83,7 @@ LIMITED_ALONE = 3.5
 """Multiple of the work that reading may take with these limits where each segment is alone.
 Without limits, all connections are searched at the end, and the purse is soon empty.  With limits
 they are given up one by one, and new octets fill the purse in between."""
-MOST_CALLS = 15_000
+MOST_CALLS = 20_000
 """Calls for one segment; they take some 5 ms."""
 GROWTH = 1.4
 """Multiple of the work per segment that a larger capture may take."""

@@ -110,14 +110,14 @@ class _Places:
         region = self._region
         allowance = region.allowance
         while self._looked < region.limit and allowance.left > allowance.kept:
-            while allowance.must_wait():
+            while allowance.purse.slice <= 0:
                 yield False
             upto = min(self._looked + READ_AT_A_TIME, region.limit)
             upto -= (upto - region.reader.origin) % WORD if upto < region.limit else 0
             upto = max(upto, self._looked + WORD)
             sound = []
             for start in region.likely(self._looked, upto):
-                while allowance.must_wait():
+                while allowance.purse.slice <= 0:
                     yield False
                 if allowance.left <= allowance.kept:
                     break
@@ -129,7 +129,7 @@ class _Places:
                 if not region.crc:
                     self._key_counts[edge.key] += 1
             for start in sound:
-                while allowance.must_wait():
+                while allowance.purse.slice <= 0:
                     yield False
                 self._sound.append(start)
                 self._weigh(start)
@@ -252,7 +252,7 @@ class PathSearch:
             if self._done and node[0] >= self._done[0][0] + weights.PROOF:
                 break
             try:
-                if self._region.allowance.must_wait():
+                if self._region.allowance.purse.slice <= 0:
                     raise _MustWaitError
                 self._take(*node)
             except _MustWaitError:
@@ -423,7 +423,7 @@ class PathSearch:
                 return
             passed = self._passed(start, place)
             first = passed if first is None else first
-            if passed > first + weights.PROOF or region.allowance.must_wait():
+            if passed > first + weights.PROOF or region.allowance.purse.slice <= 0:
                 # Cheaper nodes come first.
                 upto = place
                 break

@@ -131,32 +131,34 @@ class Candidates:
         """
         allowance, begin, octets = self.allowance, self.stretch.begin, self.stretch.octets
         for places in pieces:
-            if allowance.left < kept:
-                self._was_left_out = True
-                return
-            allowance.spend(calls=len(places))
-            while allowance.must_wait():
+            while allowance.purse.slice <= 0:
                 yield None
+            passed = 0
             for position in places:
+                if allowance.left < kept:
+                    self._was_left_out = True
+                    return
                 at = position - begin
                 if at < 0 or self._explained[at]:
                     continue
                 head = octets[at : at + HEAD]
                 control = head[HEADER_LENGTH:WORD]
                 if control not in BOUNDS:
+                    passed += 1
                     continue
                 shortest, longest, queue = BOUNDS[control]
                 key = head[:_KEY_OCTETS]
                 is_known = key in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
                 if is_known or queue not in (None, head[_QN], head[_QN_AFTER_MARKER]):
-                    continue
-                if rest_makes_sense(head):
+                    passed += 1
+                elif rest_makes_sense(head):
                     self._seen.add(key)
                     yield position
                 else:
                     allowance.spend(calls=20)
-                    while allowance.must_wait():
+                    while allowance.purse.slice <= 0:
                         yield None
+            allowance.spend(calls=passed)
 
     def _words(self, shifts: Iterable[int]) -> Iterator[list[int]]:
         """Yield, ascending, positions of some alignments at which the first word of an FPDU may be.

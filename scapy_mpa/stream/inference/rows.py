@@ -121,7 +121,7 @@ def _row(
     search: Candidates, start: int, phase: int | None, passed: set[tuple[int, int | None]]
 ) -> Search[Row]:
     """Return the row from an FPDU on; it is empty if the FPDU makes no sense."""
-    stretch = search.stretch
+    stretch, purse = search.stretch, search.known.purse
     origin = None if phase is None else start - phase
     reader = FPDUReader(origin or 0, markers=phase is not None, crc=False)
     fpdus = whole = aligned = 0
@@ -130,9 +130,9 @@ def _row(
     is_whole = True
     evidence = Evidence()
     while True:
-        while search.allowance.must_wait():
+        while purse.slice <= 0:
             yield
-        search.allowance.spend(calls=14)
+        search.allowance.spend(calls=10)
         fpdu = reader.fpdu_at(stretch, at, stretch.end)
         if isinstance(fpdu, int) or not fpdu.sound:
             break

@@ -30,7 +30,7 @@ def count(search: Candidates, votes: dict[int, PhaseVotes]) -> Search[bool]:
         before: Verified | None = None
         fpdu = _good(search, header, _searched(search, header))
         while True:
-            while search.allowance.must_wait():
+            while known.purse.slice <= 0:
                 yield
             if fpdu is None or search.allowance.left < 0:
                 break
