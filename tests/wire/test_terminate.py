@@ -5,12 +5,7 @@ from itertools import product
 
 import pytest
 
-from scapy_mpa.wire.terminate import (
-    ERROR_TYPES,
-    is_defined,
-    parse_terminate,
-    terminate_text,
-)
+from scapy_mpa.wire.terminate import ERROR_TYPES, is_defined, parse_terminate, terminate_text
 from tests.truth import messages
 
 TAGGED = messages.write(0xDEADBEEF, 0x1000, b"")[0]
