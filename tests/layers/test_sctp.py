@@ -10,12 +10,7 @@ from scapy.layers.l2 import Ether
 from scapy.layers.sctp import SCTP, SCTPChunkData
 from scapy.packet import Packet, Raw
 
-from scapy_mpa.layers import (
-    DDPSegmentChunk,
-    DDPStreamSessionControl,
-    DDPTagged,
-    RDMAPWrite,
-)
+from scapy_mpa.layers import DDPSegmentChunk, DDPStreamSessionControl, DDPTagged, RDMAPWrite
 from scapy_mpa.layers.sctp_bindings import bind_sctp
 from scapy_mpa.wire.sctp_ddp import parse_segment, parse_session_control
 from tests.layers.strategies import ulpdus
