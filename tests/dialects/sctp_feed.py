@@ -117,10 +117,11 @@ def talk_of(words: str) -> Talk:
     number after a colon is the length of their Private Data. S is a Send. ``+3`` leaves out 3
     DDP-SSNs, ``-1`` repeats one. ``c8`` is a message with function code 8, also with Private Data,
     ``p46`` a chunk with PPID 46, ``p16=00`` one with PPID 16 and these octets. After ``|`` DDP-SSNs
-    and MSNs start again.
+    and MSNs start again. A chunk with ``-`` at its end is not captured.
     """
     talk = Talk()
     for word in words.split():
+        is_captured, word = word[-1] != "-", word.removesuffix("-")
         if word == "|":
             talk.ssns, talk.msns = [0, 0], [0, 0]
             continue
@@ -138,6 +139,8 @@ def talk_of(words: str) -> Talk:
         else:
             data = sctp.enhanced(4, 4, a=1, b=1) if what in ("EI", "EA") else b""
             talk.control(side, _CONTROLS[what], data + bytes(int(private or 0)))
+        if not is_captured:
+            talk.units.pop()
     return talk
 
 

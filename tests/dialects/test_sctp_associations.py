@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 
 import pytest
 
@@ -81,11 +82,6 @@ def among(frames: list[bytes], at: int, *others: bytes) -> list[bytes]:
 def sent(side: int, *chunks: bytes, tag: int | None = None, bad: bool = False) -> bytes:
     """A frame with a packet of these chunks."""
     return sctp.frame(side, sctp.packet(side, *chunks, tag=tag, bad=bad))
-
-
-def elsewhere(octets: bytes, address: tuple[int, ...] = (10, 0, 9, 9), at: int = 26) -> bytes:
-    """The frame from another address."""
-    return octets[:at] + bytes(address) + octets[at + 4 :]
 
 
 def chunk(number: int, ppid: int, user_data: bytes, *, stream: int = 0, flags: int = 7) -> bytes:
@@ -373,13 +369,11 @@ def test_lingering_associations_are_bounded(ahead: int) -> None:
 
 def of_hosts(count: int, *chunks: bytes) -> list[bytes]:
     """Packets of side 0 with one chunk each, of so many associations."""
-    return [
-        elsewhere(
-            sent(0, each, tag=0 if each[0] == sctp.INIT else 1 + at), (10, 1, at >> 8, at & 255)
-        )
-        for at in range(count)
-        for each in chunks
-    ]
+    frames = []
+    for at, each in product(range(count), chunks):
+        octets = sent(0, each, tag=0 if each[0] == sctp.INIT else 1 + at)
+        frames.append(octets[:26] + bytes([10, 1, at >> 8, at & 255]) + octets[30:])
+    return frames
 
 
 def test_waiting_chunks_are_bounded() -> None:
