@@ -128,7 +128,7 @@ class Scene(Talk):
             octets = b"".join(each for each, _ in pieces)
             if pieces and not octets:
                 continue
-            if is_captured:
+            if is_captured and "=" not in sent:
                 self._note(direction, pieces, int(snap) if snap else None)
             flags = FLAGS.get(what[-1:], PSH | ACK)
             if what == "N":

@@ -106,15 +106,3 @@ def test_headers_that_continue(row: str, size: int) -> None:
         talk = Talk(syn=False)
         talk.say(0, octets, size=size)
         assert found(talk.closed()) == [each.ulpdu for each in truth if goes_on or crc]
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_good_crcs_without_startup_frames(count: int) -> None:
-    """Two in a row are FPDUs of a sender that breaks the rules.  One alone in a segment is none."""
-    sends = [messages.send(msn, bytes(27 + msn))[0] for msn in range(1, count + 1)]
-    octets, truth = build_stream(sends)
-    talk = Talk()
-    talk.say(1, b"220 ready\r\n")
-    for each in truth:
-        talk.say(0, octets[each.start : each.end])
-    assert found(talk.closed()) == [each.ulpdu for each in truth if count > 1]
