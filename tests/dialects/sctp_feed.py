@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import Any
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -14,6 +13,7 @@ from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
+from tests.stream.feed import of
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import Unit
 
@@ -178,11 +178,6 @@ def packet_of(
     frame = Frame(number, time_ns, 1, octets[:captured], len(octets), None)
     assert decoder.segment(frame) is None and not decoder.not_followed
     return packets[0]
-
-
-def of(kind: type, events: Iterable[Event]) -> list[Any]:
-    """The events of a kind."""
-    return [event for event in events if isinstance(event, kind)]
 
 
 def ends(events: Iterable[Event]) -> list[ConnectionEnded]:

@@ -32,12 +32,12 @@ from tests.dialects.sctp_feed import (
     events_of,
     frames_of,
     new_associations,
-    of,
     opening,
     packet_of,
     whole,
 )
 from tests.recovery.work import peak_of, read_plainly
+from tests.stream.feed import of
 from tests.truth import sctpstream as sctp
 
 PLENTY, LITTLE = Limits(), Limits(octets_per_half=1500)

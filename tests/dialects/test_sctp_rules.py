@@ -19,12 +19,12 @@ from tests.dialects.sctp_feed import (
     events_of,
     frames_of,
     new_associations,
-    of,
     opening,
     talk_of,
     whole,
 )
 from tests.stream.exchange import messages_of
+from tests.stream.feed import of
 from tests.truth import messages
 from tests.truth import sctpstream as sctp
 

@@ -16,7 +16,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from tests.stream.cut import BASE, gaps, stream, wrong
-from tests.stream.feed import fpdus
+from tests.stream.feed import fpdus, of
 from tests.stream.scene import Octets, Scene
 from tests.stream.talk import Talk, ends, received, say_startup, started
 from tests.truth import impair, messages
@@ -26,7 +26,7 @@ from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 
 def reasons(events: list[Event]) -> set[str]:
     """The reasons of gaps."""
-    return {each.reason for each in events if isinstance(each, GapFound)}
+    return {each.reason for each in of(GapFound, events)}
 
 
 def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[int, int]]) -> None:
@@ -60,9 +60,7 @@ def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) ->
     letters: dict[str, Octets] = {"1": octets[:2000], "2": octets[2000 : 2000 + lost]}
     events = Scene(f">Q <A >1 >-2 {end}", letters).fed()
     check_outside(events, truth, [(2000, 1200)])
-    found = [
-        (each.seq - BASE, each.length, each.reason) for each in events if isinstance(each, GapFound)
-    ]
+    found = [(each.seq - BASE, each.length, each.reason) for each in of(GapFound, events)]
     assert found == [(2000, lost, expected)] * (expected is not None)
     assert len(wrong(events)) == len(found)
 
@@ -280,10 +278,8 @@ def test_before_the_startup_frames(seed: int, closed: bool) -> None:
     events = talk.closed()
     lost = stretches_of(set(range(100)) - captured)
     assert gaps(events, begin, 1) == lost
-    differ = [
-        (each.seq - begin, each.length) for each in events if isinstance(each, OverlapDiffers)
-    ]
-    assert differ == wanted
+    differ = of(OverlapDiffers, events)
+    assert [(each.seq - begin, each.length) for each in differ] == wanted
     (end_of_it,) = ends(events)
     half = end_of_it.halves[1]
     assert (half.gaps, half.retransmitted) == (len(lost), again)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import Event, OverlapDiffers
 from tests.stream.cut import BASE, cut_to, stream
-from tests.stream.feed import expected, feed, feed_truth, fpdus, halves, reported
+from tests.stream.feed import expected, feed, feed_truth, fpdus, halves, of, reported
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started
 from tests.truth import impair
 from tests.truth.impair import ACK
@@ -19,11 +19,7 @@ from tests.truth.impair import ACK
 
 def overlaps(events: list[Event]) -> list[tuple[int, int, int]]:
     """Direction, sequence number and length of each difference."""
-    return [
-        (each.direction, each.seq, each.length)
-        for each in events
-        if isinstance(each, OverlapDiffers)
-    ]
+    return [(each.direction, each.seq, each.length) for each in of(OverlapDiffers, events)]
 
 
 def changed(octets: bytes, *places: int) -> bytes:

@@ -12,6 +12,7 @@ from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.exchange import answers, exchanged, messages_of, parsed, talk_of
+from tests.stream.feed import of
 from tests.stream.talk import Talk
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
@@ -108,7 +109,7 @@ def test_a_request_recognised_after_its_response(size: int, expected: str) -> No
     for direction, ulpdu, _ in parsed(f">R1:{size} >R2:{size} >R3:{size}" + 3 * f" <R:{size}"):
         talk.say(direction, mpastream.build_stream([ulpdu])[0])
     *fpdus, end = talk.fed()
-    first, second, third, *responses = (each for each in fpdus if isinstance(each, FPDURecovered))
+    first, second, third, *responses = of(FPDURecovered, fpdus)
     assert [each.offset for each in (first, second, third, *responses)] == [None] * 6
     found = messages_of([first, second, *responses, third, end])
     assert answers(found) == expected
@@ -164,21 +165,23 @@ def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
     assert set(unanswered.split()) <= {"1", *map(str, range(between + 2, 5))}
 
 
-def test_requests_on_another_queue_are_requests() -> None:
-    """Linux siw answers an RDMA Read Request on QN 0 or 7."""
-    request = messages.read_request(1, 7, 1000, 100, 1, 1)[0]
-    for qn in (0, 7):
-        moved = request[:6] + qn.to_bytes(4, "big") + request[10:]
-        assert answers(exchanged([(0, moved, ""), *parsed("<R")])) == "1"
+REQUEST = messages.read_request(1, 7, 1000, 100, 1, 1)[0]
 
 
-def test_malformed_requests() -> None:
-    """It is unknown what an RDMA Read Request asks for that is too short or too long."""
-    for octets in (bytes(27), bytes(29), b""):
-        (request,) = messages.untagged_message(messages.READ_REQUEST, 1, 1, octets)
-        found = exchanged([(0, request, ""), *parsed("<R")])
-        assert answers(found) == "?"
-        assert found[0].read_request is None
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        # Linux siw answers an RDMA Read Request on QN 0 or 7.
+        *((REQUEST[:6] + qn.to_bytes(4, "big") + REQUEST[10:], "1") for qn in (0, 7)),
+        # It is unknown what one asks for that is too short or too long.
+        *((REQUEST[:18] + bytes(octets), "?") for octets in (0, 27, 29)),
+    ],
+)
+def test_requests_against_the_rules(request_: bytes, expected: str) -> None:
+    """They are answered if their fields are known."""
+    found = exchanged([(0, request_, ""), *parsed("<R")])
+    assert answers(found) == expected
+    assert (found[0].read_request is None) == (expected == "?")
 
 
 def test_outstanding_requests_are_limited() -> None:
