@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -128,7 +129,7 @@ MANY.begin_session()
 for _ in range(5001):
     MANY.send(0, b"")
 
-SITUATIONS: dict[str, tuple[list[bytes], str]] = {
+SITUATIONS: dict[str, Any] = {
     "all": (ALL, "closed 1/1"),
     **{
         f"without packets {lost}": (without(ALL, *lost), f"closed 1/1{unknown}")
@@ -203,8 +204,7 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
         [*begun(), chunk(-2, 16, sctp.segment(7, sctp.send(9, b"?")))],
         "capture ended 1/0, 1 copies",
     ),
-}
-LIMITED: dict[str, tuple[list[bytes], Limits, str]] = {
+    # Chunks dropped because of a limit are a gap, and ended sessions are reported.
     "as few octets as possible": (ALL, Limits(octets_in_total=1), "closed 1/1"),
     "dropped fragments": (
         [*HELD_BACK, *closing(LONG)],
@@ -213,7 +213,6 @@ LIMITED: dict[str, tuple[list[bytes], Limits, str]] = {
     ),
     "chunks that wait": (
         without([*OPENING, *frames_of(MANY.units)], 6),
-        PLENTY,
         "capture ended 5000/0, gap 1+1 limit",
     ),
     "sessions": (
@@ -245,15 +244,8 @@ def outcome(frames: list[bytes], limits: Limits = PLENTY, dialect: Dialect | Non
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_situations(situation: str) -> None:
     """Which packets are one association, and what is recovered of it. There are no errors."""
-    frames, expected = SITUATIONS[situation]
-    assert outcome(frames) == expected
-
-
-@pytest.mark.parametrize("situation", LIMITED)
-def test_limits(situation: str) -> None:
-    """Chunks dropped because of a limit are a gap, and ended sessions are reported."""
-    frames, limits, expected = LIMITED[situation]
-    assert outcome(frames, limits) == expected
+    frames, *limits, expected = SITUATIONS[situation]
+    assert outcome(frames, *limits) == expected
 
 
 @pytest.mark.parametrize("dialect", [None, *Dialect])

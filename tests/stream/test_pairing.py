@@ -30,6 +30,9 @@ from tests.truth import messages, mpastream
         # A Response to another STag or TO was not asked for.  The Request stays unanswered.
         (">R1 <Rs8", "- / 1"),
         (">R1 <R@1001", "- / 1"),
+        # A Response is missing, where no octets may be missing.
+        (">R1 >R2:50@3 <R", "1 / 2"),
+        (">R1:0@3", "/ 1"),
         # All was captured, and there is no Request.
         (">S <R", "-"),
         (">R1 <R <R", "1 -"),
@@ -85,9 +88,22 @@ from tests.truth import messages, mpastream
     ],
 )
 def test_answered_requests(words: str, expected: str) -> None:
-    """The report names the Request if order, octets and capture show it."""
+    """The report names the Request if order, octets and capture show it.
+
+    A missing Response to a Read has a record with the requested octets.
+    """
     found = exchanged(words)
     assert answers(found) == expected
+    requests = {each.msn: each.read_request for each in found if each.read_request}
+    for each in found:
+        if each.opcode == messages.READ_RESPONSE and not each.fpdus:
+            asked = requests[each.answers]
+            place = each.stag, each.to, each.length
+            assert place == (asked.sink_stag, asked.sink_to, asked.rdma_read_size)
+            assert each.missing == ((each.to, each.length),) * bool(each.length)
+            # Without a beginning, direction 0 is that of the first segment.
+            assert each.direction == (not words.startswith("... <"))
+            assert (each.captured_length, each.complete) == (0, False)
     assert not any(each.duplicates for each in found)
     if not set(words) & {"!", "-", "."}:
         assert all(each.complete for each in found if each.fpdus)
@@ -113,26 +129,6 @@ def test_a_request_recognised_after_its_response(size: int, expected: str) -> No
     assert [each.offset for each in (first, second, third, *responses)] == [None] * 6
     found = messages_of([first, second, *responses, third, end])
     assert answers(found) == expected
-
-
-@pytest.mark.parametrize(
-    ("words", "paired", "length", "missing"),
-    [
-        (">R1 >R2:50@3 <R", "1 / 2", 50, ((3, 50),)),
-        # The Response is missing, but no octets are missing.
-        (">R1:0@3", "/ 1", 0, ()),
-    ],
-)
-def test_the_missing_response(
-    words: str, paired: str, length: int, missing: tuple[tuple[int, int], ...]
-) -> None:
-    """A separate record lists the requested octets, in the direction of the Response."""
-    found = exchanged(words)
-    assert answers(found) == paired
-    last = found[-1]
-    fields = last.direction, last.opcode, last.captured_length, last.stag, last.to, last.complete
-    assert fields == (1, messages.READ_RESPONSE, 0, 7, 3, False)
-    assert (last.length, last.missing) == (length, missing)
 
 
 @pytest.mark.parametrize("lost", ["0", "1", "2", "01", "12"])

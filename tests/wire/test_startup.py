@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.layers import MPARequest
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
-from scapy_mpa.wire.forced import DIALECT_NAMES, dialect_in_force, dialect_named
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.startup import (
     StartupFrame,
     build_enhanced,
@@ -167,18 +167,6 @@ def test_cut_short(whole: bytes) -> None:
 # -- dialects --------------------------------------------------------------------------------------
 
 
-def test_names() -> None:
-    """Each dialect is found by its name.  None and the dialect itself are accepted, too."""
-    assert len(DIALECT_NAMES) == len(Dialect)
-    for name in DIALECT_NAMES:
-        dialect = dialect_named(name)
-        assert dialect is not None and dialect.value == name
-        assert dialect_named(dialect) is dialect
-    assert dialect_named(None) is None
-    with pytest.raises(LocalProtocolError, match="there is no dialect 'rfc1149'"):
-        dialect_named("rfc1149")
-
-
 def test_dialect_that_contradicts_the_octets_has_no_effect() -> None:
     """A forced dialect has no effect on a revision that it does not have."""
     for revision in range(256):
@@ -188,9 +176,5 @@ def test_dialect_that_contradicts_the_octets_has_no_effect() -> None:
         assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else found.dialect)
         for other in (Dialect.RFC5043, Dialect.DRAFT_IFT_01):
             assert dialect_in_force(found, other) is found.dialect
-
-
-def test_rtr_frame_has_one_dialect() -> None:
-    """It belongs to the Rtr Frame proposal, whatever dialect is forced."""
     for forced in (None, *Dialect):
         assert dialect_in_force(frame(RTR_KEY), forced) is Dialect.RTR_PROPOSAL_2007
