@@ -13,17 +13,11 @@ import random
 
 import pytest
 
-from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
+from scapy_mpa.stream.events import ConnectionEnded, GapFound
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.mpastream import build_stream
-
-
-def found(events: list[Event]) -> list[bytes]:
-    """The ULPDUs that were found."""
-    return [each.ulpdu for each in fpdus(events)]
-
 
 SITUATIONS: dict[str, tuple[bool, tuple[int, ...], bytes | None, bool]] = {
     # Both directions are whole, without a startup frame.
@@ -59,7 +53,8 @@ def test_no_startup_frames(situation: str) -> None:
         if situation == "the peer is missing":
             talk.segments = [each for each in talk.segments if each.direction == direction]
         events = talk.fed()
-        assert found(events) == [each.ulpdu for each in truth if is_mpa]
+        found = [each.ulpdu for each in fpdus(events)]
+        assert found == [each.ulpdu for each in truth if is_mpa]
         assert is_mpa or {type(each) for each in events} <= {ConnectionEnded, GapFound}
         assert missed or is_mpa or GapFound not in {type(each) for each in events}
 
@@ -105,4 +100,5 @@ def test_headers_that_continue(row: str, size: int) -> None:
         octets, truth = build_stream(ulpdus, crc=crc)
         talk = Talk(syn=False)
         talk.say(0, octets, size=size)
-        assert found(talk.closed()) == [each.ulpdu for each in truth if goes_on or crc]
+        found = [each.ulpdu for each in fpdus(talk.closed())]
+        assert found == [each.ulpdu for each in truth if goes_on or crc]
