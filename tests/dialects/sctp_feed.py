@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import count
+from typing import Any
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -110,25 +111,30 @@ _CONTROLS = {
 }
 
 
-def talk_of(words: str) -> Talk:
+def talk_of(words: str, **options: Any) -> Talk:
     """What both sides send, in shorthand: ``>I <A >S <T``.
 
     ``>`` and ``<`` are the sides. I, A, R, T, EI, EA and ER are session control messages; the
-    number after a colon is the length of their Private Data. S is a Send. ``+3`` leaves out 3
+    number after a colon is the length of their Private Data. S is a Send of one octet, ``S:100``
+    one of 100 octets, ``S:100/40`` the same in fragments of 40 octets. ``+3`` leaves out 3
     DDP-SSNs, ``-1`` repeats one. ``c8`` is a message with function code 8, also with Private Data,
     ``p46`` a chunk with PPID 46, ``p16=00`` one with PPID 16 and these octets. After ``|`` DDP-SSNs
-    and MSNs start again. A chunk with ``-`` at its end is not captured.
+    and MSNs start again, after ``|2`` on stream 2. A chunk with ``-`` at its end is not captured.
+
+    :param options: those of :class:`Talk`.
     """
-    talk = Talk()
+    talk = Talk(**options)
     for word in words.split():
         is_captured, word = word[-1] != "-", word.removesuffix("-")
-        if word == "|":
+        if word[0] == "|":
             talk.ssns, talk.msns = [0, 0], [0, 0]
+            talk.stream = int(word[1:] or talk.stream)
             continue
         side = "><".index(word[0])
         what, _, private = word[1:].partition(":")
         if what == "S":
-            talk.send(side)
+            length, _, size = private.partition("/")
+            talk.send(side, bytes(int(length or 1)), int(size) if size else None)
         elif what[0] in "+-":
             talk.ssns[side] += int(what)
         elif what[0] == "p":
