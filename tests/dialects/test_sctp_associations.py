@@ -51,9 +51,9 @@ BEGUN = ">I <A >S"
 FRAGMENTED = ">S:1100/400"
 
 
-def begun(*words: str) -> list[bytes]:
+def begun(words: str = "") -> list[bytes]:
     """The frames of an open session in which only side 0 has sent."""
-    return [*OPENING, *frames_of(talk_of(" ".join([BEGUN, *words])).units)]
+    return [*OPENING, *frames_of(talk_of(f"{BEGUN} {words}").units)]
 
 
 def without(frames: list[bytes], *lost: int) -> list[bytes]:
@@ -316,7 +316,8 @@ def test_late_chunk_after_a_packet_of_another_clock() -> None:
         time_ns = number * MILLISECOND + 3600 * SECOND * (octets is OTHER)
         events += associations.receive(packet_of(octets, number, time_ns))
     segments = of(DDPSegmentRecovered, events)
-    assert [each.ulpdu for each in segments] == [sctp.send(1, bytes(1))] * 2
+    ulpdu = sctp.send(1, bytes(1))
+    assert [(each.direction, each.ulpdu) for each in segments] == [(0, ulpdu), (1, ulpdu)]
     assert len({each.connection.number for each in segments}) == 1
 
 

@@ -52,9 +52,7 @@ def test_header_below_a_message(message: type[Packet]) -> None:
     segment = header(octets)
     assert segment.layers() == [header, message]
     assert bytes(segment) == octets
-    fpdu = FPDU(bytes(FPDU() / segment))
-    assert message in fpdu
-    text = fpdu.show(dump=True)
+    text = segment.show(dump=True)
     assert f"opcode    = {message().name}\n" in text and f"###[ {message().name} ]###" in text
     if message.shortest:
         assert header(octets[: header.shortest + message.shortest - 1]).layers() == [header, Raw]

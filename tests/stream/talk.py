@@ -128,12 +128,15 @@ def started(
     return talk
 
 
-def whole(isn: tuple[int, int] = (1000, 0xFFFFF000), size: int = 500) -> Talk:
-    """A connection from SYN to FIN, with FPDUs in both directions."""
+def whole(
+    isn: tuple[int, int] = (1000, 0xFFFFF000), size: int = 500, *, close: bool = True
+) -> Talk:
+    """A connection from SYN to FIN, or still open, with FPDUs in both directions."""
     talk = started(isn)
     talk.say(0, STREAM, size=size)
     talk.say(1, STREAM, size=size)
-    talk.close()
+    if close:
+        talk.close()
     return talk
 
 

@@ -124,13 +124,10 @@ def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int) -> Non
 def test_acknowledgements_alone_close_a_hole() -> None:
     """An FPDU after it is reported, though its direction sends no more."""
     octets, truth = stream([600] * 9, markers=False)
-    talk, flows = started(), Flows()
-    talk.say(0, octets[: truth[1].start])
-    talk.miss(0, octets[truth[1].start : truth[2].start + 100])
-    talk.say(0, octets[truth[2].start + 100 :], size=700)
-    for _ in range(LATE_SEGMENTS + 1):
-        talk.say(1, flags=ACK)
-    found = fpdus(received(flows, talk.segments), 0)
+    begin, end = truth[1].start, truth[2].start + 100
+    letters: dict[str, Octets] = {"1": octets[:begin], "2": octets[begin:end], "3": octets[end:]}
+    scene = Scene(f">Q <A >1 >-2 >3 {'< ' * (LATE_SEGMENTS + 1)}", letters, size=700)
+    found = fpdus(received(flows := Flows(), scene.segments), 0)
     assert [each.offset for each in found] == [each.start for each in (truth[0], *truth[3:])]
     # The octets of these FPDUs are held no more.
     assert flows.limits.octets_in_total - flows.shared.budget.room < 2000
