@@ -184,8 +184,7 @@ def test_rfc5043_8_setup(
 
     Errors of an INIT ACK are reported with the first session.
     """
-    talk = talk_of(ACCEPTED)
-    talk.units = [replace(unit, stream=stream) for unit in talk.units]
+    talk = talk_of(ACCEPTED, stream=stream)
     setup = opening(adaptations=(1, adaptation), streams=(of_init, of_answer))
     events = events_of(whole(talk, setup))
     assert errors(events) == expected
@@ -228,8 +227,7 @@ def test_rules_above_are_checked_too() -> None:
 @pytest.mark.parametrize("is_ended", [False, True])
 def test_response_whose_request_may_be_missing(is_ended: bool) -> None:
     """Only a Terminate shows that nothing is missing at the end of a direction."""
-    talk = Talk()
-    talk.begin_session()
+    talk = talk_of(">I <A")
     (response,) = messages.atomic_response(1, 7, 5)
     talk.segment(1, response)
     if is_ended:

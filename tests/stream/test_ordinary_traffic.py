@@ -14,6 +14,7 @@ import random
 import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded, GapFound
+from tests.stream.cut import stream
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk
 from tests.truth import messages
@@ -39,10 +40,8 @@ is the sender of the FPDUs; the peer's octets, None if the same; and whether FPD
 def test_no_startup_frames(situation: str) -> None:
     """Without CRCs, FPDUs are found only if startup frames may be missing."""
     syn, missed, answer, is_mpa = SITUATIONS[situation]
-    rng = random.Random(40)
-    sends = [messages.send(msn, rng.randbytes(20 + 7 * msn))[0] for msn in range(1, 41)]
     for markers, direction, size in itertools.product((False, True), (0, 1), (100, 1460, 9000)):
-        octets, truth = build_stream(sends, markers=markers, crc=False)
+        octets, truth = stream(list(range(20, 300, 7)), markers=markers, crc=False)
         talk = Talk(syn=syn)
         for each in missed:
             talk.miss(each ^ direction, bytes(20))
