@@ -202,12 +202,18 @@ def events_of(
     limits: Limits | None = None,
     step_ns: int = MILLISECOND,
     associations: Associations | None = None,
+    captured: int | None = None,
 ) -> list[Event]:
-    """The events of frames, with those at the end of the capture."""
+    """The events of frames, with those at the end of the capture.
+
+    :param captured: octets of the last frame. None: all.
+    """
     associations = associations or new_associations(limits)
     found: list[Event] = []
-    for number, octets in enumerate(frames, 1):
+    *before, last = enumerate(frames, 1)
+    for number, octets in before:
         found += associations.receive(packet_of(octets, number, number * step_ns))
+    found += associations.receive(packet_of(last[1], last[0], last[0] * step_ns, captured))
     for events in associations.ends():
         found += events
     return found

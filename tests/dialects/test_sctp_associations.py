@@ -260,20 +260,14 @@ def test_rfc4960_6_8_checksum() -> None:
 @pytest.mark.parametrize("captured", [14 + 20 + 12 + 8, 14 + 20 + 12 + 17, 120])
 def test_snap_length(captured: int) -> None:
     """The captured part of a chunk is reported with its whole length, and without an error."""
-    frames = begun(">S:1100")
-    associations = new_associations()
-    events: list[Event] = []
-    for number, octets in enumerate(frames, 1):
-        shown = captured if number == len(frames) else None
-        events += associations.receive(packet_of(octets, number, number, shown))
+    events = events_of(begun(">S:1100"), captured=captured)
     first, *cut = of(DDPSegmentRecovered, events)
     assert first.crc == "good"
     expected = sctp.send(2, bytes(1100))
     found = [(each.ulpdu_length, each.crc, each.ulpdu) for each in cut]
     there = captured - 14 - 20 - 12 - 16 - 2
     assert found == ([(len(expected), "unknown", expected[:there])] if there > 0 else [])
-    (end,) = [each for found in associations.ends() for each in found]
-    assert isinstance(end, ConnectionEnded) and end.errors == 0
+    assert [each.errors for each in ends(events)] == [0]
 
 
 def test_a_fault_of_this_program(monkeypatch: pytest.MonkeyPatch) -> None:

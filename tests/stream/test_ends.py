@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who ended a connection, and why; the message in error, and unanswered Requests."""
+"""Who ended a connection, and why; the message in error, open messages, unanswered Requests."""
 
 from __future__ import annotations
 
