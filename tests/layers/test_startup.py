@@ -2,7 +2,7 @@
 """Startup frames: Request and Reply (RFC 5044 7.1.1, RFC 6581 6 and 9)."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scapy.packet import Packet
 
@@ -44,6 +44,8 @@ def test_mpa_tells_what_octets_are(octets: bytes, layer: type[Packet]) -> None:
     assert octets[:16] not in FRAMES.values() or bytes(layer()) == octets
 
 
+# PD_Length counts enhanced data and Private Data.  Octets after them are payload.
+@example(MPAReply, 0x50, 2, 6, mpastream.enhanced_data(3, 0) + b"himore")
 @given(
     st.sampled_from(list(FRAMES)),
     st.integers(0, 255),
