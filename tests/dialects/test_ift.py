@@ -310,11 +310,17 @@ def test_4_2_situations(situation: str, cut: int) -> None:
     ]
     assert len(capture.of("ift_frame")) == frames
     capture.check_errors(errors)
-    if situation == "markers":
-        # They are not defined (9), so no frames are read. The other direction is read.
-        assert capture.end["markers"] == {"src": True, "dst": False}
-        assert capture.end["fpdus"] == {"src": 0, "dst": 1}
     assert capture.end["dialect"] == (IFT if who else None)
+
+
+def test_9_markers_are_not_defined() -> None:
+    """Where markers are agreed on, no frames are read. The other direction is read."""
+    capture = Capture(BOTH | SM, BOTH | RM)
+    capture.segment(TO_B, 64)
+    capture.segment(TO_A, 64, side=1)
+    capture.finish()
+    assert capture.end["markers"] == {"src": True, "dst": False}
+    assert capture.end["fpdus"] == {"src": 0, "dst": 1}
 
 
 @pytest.mark.parametrize("side", [0, 1])

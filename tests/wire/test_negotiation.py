@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.wire.control_flags import RTR
+from scapy_mpa.wire.control_flags import RTR, meaning_of, rtr_flags
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.negotiation import LEFT_TO_ULP, Negotiation, negotiate, rtr_of
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced
@@ -224,3 +224,12 @@ def test_judged(
     assert not ulpdu or rtr_of(ulpdu[:-1], len(ulpdu)) is None, "the snap length has cut it"
     clause = "RFC 6581 9.2" if dialect is None else f"{DRAFT.value} 8"
     assert (None if broken is None else broken.clause) == (None if may_come else clause)
+
+
+def test_meanings() -> None:
+    """The letters moved by one between the draft and RFC 6581."""
+    rtr = "RTR by Send, RTR by Write, RTR by Read"
+    assert ", ".join(meaning_of(DRAFT).words("ABCD")) == f"{rtr}, reserved"
+    assert ", ".join(meaning_of(None).words("ABCD")) == f"peer-to-peer, {rtr}"
+    for kind, letters, draft in zip(ALL, ("AB", "AC", "AD"), "ABC", strict=True):
+        assert (rtr_flags(None, kind), rtr_flags(DRAFT, kind)) == (letters, draft)
