@@ -21,18 +21,6 @@ REQUEST = startup.parse_startup(startup_frame(REQUEST_KEY))
 INDICATION = ift.AdaptionIndication(ph=False, vtag=1)
 
 UNFIT: list[Callable[[], object]] = [
-    # ULPDU_Length has 16 bits.  With Markers an FPDU begins at a multiple of 4 below 512 (RFC 5044
-    # 4.3).
-    *(
-        partial(fpdu_layout, ulpdu_length, phase)
-        for ulpdu_length in (-1, 65536)
-        for phase in (None, 0)
-    ),
-    *(
-        partial(laid_out, what, phase)
-        for laid_out, what in ((fpdu_length, 42), (build_fpdu, bytes(42)))
-        for phase in (-4, 1, 2, 3, 6, 510, 511, 512, 516)
-    ),
     # IRD and ORD have 14 bits each, there are four control flags (RFC 6581 9), and a Key has 16
     # octets.
     lambda: startup.build_enhanced("E", 0, 0),
@@ -50,8 +38,6 @@ UNFIT: list[Callable[[], object]] = [
     lambda: build_ddp(DDPHeader(True, True, qn=0)),
     lambda: build_ddp(DDPHeader(False, True, mo=2**32)),
     lambda: build_ddp(DDPHeader(False, True, stag=0)),
-    # MULPDU must have room for more than a header.
-    lambda: ulpdus_of(DDPHeader(True, True, 0, 1, 0x40, 1, 0), b"1", 14),
     # RDMAP
     lambda: rdmap.build_control(16, 1, 0),
     lambda: rdmap.build_control(0, 4, 0),
@@ -70,8 +56,6 @@ UNFIT: list[Callable[[], object]] = [
     lambda: ift.build_indication(INDICATION._replace(vtag=1 << 16)),
     lambda: ift.build_indication(INDICATION._replace(reserved=bytes(43))),
     lambda: ift.build_indication(INDICATION._replace(reserved_flags=1 << 23)),
-    lambda: build_frame(b"", b"", 1 << 16, header_crc=False, payload_crc=False),
-    lambda: build_frame(b"", bytes(1 << 16), 1, header_crc=False, payload_crc=False),
     # SCTP
     lambda: sctp_packet.build_packet(65536, 0, 0, []),
     lambda: sctp_packet.build_chunk(256, 0),
@@ -85,10 +69,37 @@ UNFIT: list[Callable[[], object]] = [
 ]
 
 
-@pytest.mark.parametrize("build", UNFIT)
-def test_values_that_do_not_fit(build: Callable[[], object]) -> None:
+NAMED: list[tuple[Callable[[], object], str]] = [
+    # ULPDU_Length has 16 bits.  With Markers an FPDU begins at a multiple of 4 below 512 (RFC 5044
+    # 4.3).
+    *(
+        (partial(fpdu_layout, ulpdu_length, phase), "not in 0 to 65535")
+        for ulpdu_length in (-1, 65536)
+        for phase in (None, 0)
+    ),
+    *(
+        (partial(laid_out, what, phase), f"cannot begin at offset {phase} modulo")
+        for laid_out, what in ((fpdu_length, 42), (build_fpdu, bytes(42)))
+        for phase in (-4, 1, 2, 3, 6, 510, 511, 512, 516)
+    ),
+    # MULPDU must have room for more than a header.
+    (lambda: ulpdus_of(DDPHeader(True, True, 0, 1, 0x40, 1, 0), b"1", 14), "14 octets"),
+    (
+        lambda: build_frame(b"", b"", 1 << 16, header_crc=False, payload_crc=False),
+        "vtag 65536: one does not fit its field",
+    ),
+    (
+        lambda: build_frame(b"", bytes(1 << 16), 1, header_crc=False, payload_crc=False),
+        "payload_size 65536",
+    ),
+]
+"""Others, with a part of the error's text."""
+
+
+@pytest.mark.parametrize(("build", "text"), [*((build, ".") for build in UNFIT), *NAMED])
+def test_values_that_do_not_fit(build: Callable[[], object], text: str) -> None:
     """They are refused, not cut to fit a field."""
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=text):
         build()
 
 
