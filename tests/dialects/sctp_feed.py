@@ -14,6 +14,7 @@ from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
+from tests.stream.feed import of
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import Unit
 
@@ -110,24 +111,30 @@ _CONTROLS = {
 }
 
 
-def talk_of(words: str) -> Talk:
+def talk_of(words: str, **options: Any) -> Talk:
     """What both sides send, in shorthand: ``>I <A >S <T``.
 
     ``>`` and ``<`` are the sides. I, A, R, T, EI, EA and ER are session control messages; the
-    number after a colon is the length of their Private Data. S is a Send. ``+3`` leaves out 3
+    number after a colon is the length of their Private Data. S is a Send of one octet, ``S:100``
+    one of 100 octets, ``S:100/40`` the same in fragments of 40 octets. ``+3`` leaves out 3
     DDP-SSNs, ``-1`` repeats one. ``c8`` is a message with function code 8, also with Private Data,
     ``p46`` a chunk with PPID 46, ``p16=00`` one with PPID 16 and these octets. After ``|`` DDP-SSNs
-    and MSNs start again.
+    and MSNs start again, after ``|2`` on stream 2. A chunk with ``-`` at its end is not captured.
+
+    :param options: those of :class:`Talk`.
     """
-    talk = Talk()
+    talk = Talk(**options)
     for word in words.split():
-        if word == "|":
+        is_captured, word = word[-1] != "-", word.removesuffix("-")
+        if word[0] == "|":
             talk.ssns, talk.msns = [0, 0], [0, 0]
+            talk.stream = int(word[1:] or talk.stream)
             continue
         side = "><".index(word[0])
         what, _, private = word[1:].partition(":")
         if what == "S":
-            talk.send(side)
+            length, _, size = private.partition("/")
+            talk.send(side, bytes(int(length or 1)), int(size) if size else None)
         elif what[0] in "+-":
             talk.ssns[side] += int(what)
         elif what[0] == "p":
@@ -138,6 +145,8 @@ def talk_of(words: str) -> Talk:
         else:
             data = sctp.enhanced(4, 4, a=1, b=1) if what in ("EI", "EA") else b""
             talk.control(side, _CONTROLS[what], data + bytes(int(private or 0)))
+        if not is_captured:
+            talk.units.pop()
     return talk
 
 
@@ -177,11 +186,6 @@ def packet_of(
     return packets[0]
 
 
-def of(kind: type, events: Iterable[Event]) -> list[Any]:
-    """The events of a kind."""
-    return [event for event in events if isinstance(event, kind)]
-
-
 def ends(events: Iterable[Event]) -> list[ConnectionEnded]:
     """The ends of sessions, by number."""
     return sorted(of(ConnectionEnded, events), key=lambda each: each.connection.number)
@@ -198,12 +202,18 @@ def events_of(
     limits: Limits | None = None,
     step_ns: int = MILLISECOND,
     associations: Associations | None = None,
+    captured: int | None = None,
 ) -> list[Event]:
-    """The events of frames, with those at the end of the capture."""
+    """The events of frames, with those at the end of the capture.
+
+    :param captured: octets of the last frame. None: all.
+    """
     associations = associations or new_associations(limits)
     found: list[Event] = []
-    for number, octets in enumerate(frames, 1):
+    *before, last = enumerate(frames, 1)
+    for number, octets in before:
         found += associations.receive(packet_of(octets, number, number * step_ns))
+    found += associations.receive(packet_of(last[1], last[0], last[0] * step_ns, captured))
     for events in associations.ends():
         found += events
     return found

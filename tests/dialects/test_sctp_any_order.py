@@ -19,8 +19,9 @@ from scapy_mpa.stream.events import (
     Event,
     SessionControlSeen,
 )
-from tests.dialects.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of
+from tests.dialects.sctp_feed import OPENING, Talk, closing, events_of, frames_of
 from tests.stream.exchange import messages_of
+from tests.stream.feed import of
 from tests.truth import sctpstream as sctp
 
 seeds = st.integers(0, 2**32)

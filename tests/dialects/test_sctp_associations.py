@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
+from typing import Any
 
 import pytest
 
@@ -31,41 +33,27 @@ from tests.dialects.sctp_feed import (
     events_of,
     frames_of,
     new_associations,
-    of,
     opening,
     packet_of,
+    talk_of,
     whole,
 )
 from tests.recovery.work import peak_of, read_plainly
+from tests.stream.feed import of
 from tests.truth import sctpstream as sctp
 
 PLENTY, LITTLE = Limits(), Limits(octets_per_half=1500)
 RFC5043 = Dialect.RFC5043
 
 
-def session(*sizes: int | None, streams: int = 1, tsns: tuple[int, int] = (100, 900)) -> Talk:
-    """Sessions in which side 0 sends two octets, then a message for each of these fragment
-    sizes. Side 1 sends two octets."""
-    talk = Talk(tsns=tsns)
-    for stream in range(streams):
-        talk.stream = stream
-        talk.begin_session()
-        talk.send(0, b"me")
-        for size in sizes:
-            talk.send(0, bytes(1100), size)
-        talk.send(1, b"ho")
-        talk.end_session()
-    return talk
+SESSION = ">I <A >S <S >T <T"
+BEGUN = ">I <A >S"
+FRAGMENTED = ">S:1100/400"
 
 
-def begun(*sizes: int | None) -> list[bytes]:
+def begun(words: str = "") -> list[bytes]:
     """The frames of an open session in which only side 0 has sent."""
-    talk = Talk()
-    talk.begin_session()
-    talk.send(0, b"me")
-    for size in sizes:
-        talk.send(0, bytes(1100), size)
-    return [*OPENING, *frames_of(talk.units)]
+    return [*OPENING, *frames_of(talk_of(f"{BEGUN} {words}").units)]
 
 
 def without(frames: list[bytes], *lost: int) -> list[bytes]:
@@ -81,11 +69,6 @@ def among(frames: list[bytes], at: int, *others: bytes) -> list[bytes]:
 def sent(side: int, *chunks: bytes, tag: int | None = None, bad: bool = False) -> bytes:
     """A frame with a packet of these chunks."""
     return sctp.frame(side, sctp.packet(side, *chunks, tag=tag, bad=bad))
-
-
-def elsewhere(octets: bytes, address: tuple[int, ...] = (10, 0, 9, 9), at: int = 26) -> bytes:
-    """The frame from another address."""
-    return octets[:at] + bytes(address) + octets[at + 4 :]
 
 
 def chunk(number: int, ppid: int, user_data: bytes, *, stream: int = 0, flags: int = 7) -> bytes:
@@ -109,30 +92,23 @@ def init_of_other(side: int, initiate_tag: int, tag: int) -> bytes:
 
 OTHER_TAGS = (0x77777777, 0x55555555)
 """Like ``TAGS``, but of another association between the same endpoints."""
-TALK = session()
-CHUNKS = frames_of(TALK.units)
+CHUNKS = frames_of(talk_of(SESSION).units)
 """Initiate, Accept, a segment of each side, and the Terminate of each."""
-ALL = whole(TALK)
+ALL = whole(talk_of(SESSION))
 SETUP = [init_of_other(side, OTHER_TAGS[1 - side], side * OTHER_TAGS[1]) for side in (0, 1)]
-NEXT = [*SETUP, *frames_of(session(tsns=(5000, 5000)).units, OTHER_TAGS)]
+NEXT = [*SETUP, *frames_of(talk_of(SESSION, tsns=(5000, 5000)).units, OTHER_TAGS)]
 """Another association between the same endpoints."""
 ABORT, SACK = sctp.chunk(sctp.ABORT, 0, b""), sctp.chunk(sctp.SACK, 0, bytes(12))
 STRAY = sctp.data(77777, 16, sctp.segment(5, sctp.send(5, b"old")))
 PART = sctp.U | sctp.B
 NO_DDP = sctp.segment(7, b"\x43\x4f" + bytes(20))
 """An undefined DDP version (3) and opcode."""
-LATER = Talk(ssns=(500, 600))
-for _side in (1, 1, 0):
-    LATER.send(_side)
-LONG = session(400)
+LATER = frames_of(talk_of("<S <S >S", ssns=(500, 600)).units)
+LONG = talk_of(f"{BEGUN} {FRAGMENTED} <S >T <T")
 CUT_OFF = frames_of(LONG.units)
 HELD_BACK = [*OPENING, *(each for at, each in enumerate(CUT_OFF) if at != 4), CUT_OFF[4]]
-MANY = Talk()
-MANY.begin_session()
-for _ in range(5001):
-    MANY.send(0, b"")
 
-SITUATIONS: dict[str, tuple[list[bytes], str]] = {
+SITUATIONS: dict[str, Any] = {
     "all": (ALL, "closed 1/1"),
     **{
         f"without packets {lost}": (without(ALL, *lost), f"closed 1/1{unknown}")
@@ -144,7 +120,10 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
         )
     },
     "from the Accept on": (CHUNKS[1:], "closed 1/1"),
-    "from segments on": (frames_of(LATER.units), "capture ended 2/1"),
+    "from segments on": (
+        LATER,
+        "capture ended 2/1",
+    ),
     "one Terminate": (ALL[:9], "half closed 1/1"),
     "INIT and INIT ACK sent again": (
         [ALL[0], *ALL[:4], ALL[1], *ALL[4:]],
@@ -153,7 +132,7 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
     "setup after the first DATA": ([CHUNKS[0], *OPENING, *CHUNKS[1:]], "closed 1/1"),
     "ABORT": ([*ALL[:8], sent(1, ABORT)], "reset 1/1"),
     "a late copy": ([*ALL, CHUNKS[2]], "closed 1/1, 1 copies"),
-    "two sessions": (whole(session(streams=2)), "closed 1/1, closed 1/1"),
+    "two sessions": (whole(talk_of(f"{SESSION} |1 {SESSION}")), "closed 1/1, closed 1/1"),
     # Packets of another association.
     "another association": ([*ALL, *NEXT], "closed 1/1, closed 1/1"),
     "another one, without an end": ([*ALL[:8], *NEXT], "reused 1/1, closed 1/1"),
@@ -185,7 +164,7 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
     # Messages that are never whole (6.9), some of them followed by others.
     "in fragments": (whole(LONG), "closed 2/1"),
     **{
-        f"fragments {lost} missing": (without(begun(400), *lost), "capture ended 1/0")
+        f"fragments {lost} missing": (without(begun(FRAGMENTED), *lost), "capture ended 1/0")
         for lost in ((7,), (8,), (9,), (8, 9))
     },
     "the last fragment missing, and others follow": (
@@ -207,8 +186,7 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
         [*begun(), chunk(-2, 16, sctp.segment(7, sctp.send(9, b"?")))],
         "capture ended 1/0, 1 copies",
     ),
-}
-LIMITED: dict[str, tuple[list[bytes], Limits, str]] = {
+    # Chunks dropped because of a limit are a gap, and ended sessions are reported.
     "as few octets as possible": (ALL, Limits(octets_in_total=1), "closed 1/1"),
     "dropped fragments": (
         [*HELD_BACK, *closing(LONG)],
@@ -216,12 +194,11 @@ LIMITED: dict[str, tuple[list[bytes], Limits, str]] = {
         "closed 1/1, gap 2+1 limit, 1 copies",
     ),
     "chunks that wait": (
-        without([*OPENING, *frames_of(MANY.units)], 6),
-        PLENTY,
+        without([*OPENING, *frames_of(talk_of(">I <A" + " >S" * 5001).units)], 6),
         "capture ended 5000/0, gap 1+1 limit",
     ),
     "sessions": (
-        [*OPENING, *frames_of(session(streams=4).units)],
+        [*OPENING, *frames_of(talk_of(f"{SESSION} |1 {SESSION} |2 {SESSION} |3 {SESSION}").units)],
         Limits(connections=3),
         "closed 1/1, closed 1/1, closed 1/1, limit 0/0, closed 1/1",
     ),
@@ -249,15 +226,8 @@ def outcome(frames: list[bytes], limits: Limits = PLENTY, dialect: Dialect | Non
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_situations(situation: str) -> None:
     """Which packets are one association, and what is recovered of it. There are no errors."""
-    frames, expected = SITUATIONS[situation]
-    assert outcome(frames) == expected
-
-
-@pytest.mark.parametrize("situation", LIMITED)
-def test_limits(situation: str) -> None:
-    """Chunks dropped because of a limit are a gap, and ended sessions are reported."""
-    frames, limits, expected = LIMITED[situation]
-    assert outcome(frames, limits) == expected
+    frames, *limits, expected = SITUATIONS[situation]
+    assert outcome(frames, *limits) == expected
 
 
 @pytest.mark.parametrize("dialect", [None, *Dialect])
@@ -290,20 +260,14 @@ def test_rfc4960_6_8_checksum() -> None:
 @pytest.mark.parametrize("captured", [14 + 20 + 12 + 8, 14 + 20 + 12 + 17, 120])
 def test_snap_length(captured: int) -> None:
     """The captured part of a chunk is reported with its whole length, and without an error."""
-    frames = begun(None)
-    associations = new_associations()
-    events: list[Event] = []
-    for number, octets in enumerate(frames, 1):
-        shown = captured if number == len(frames) else None
-        events += associations.receive(packet_of(octets, number, number, shown))
+    events = events_of(begun(">S:1100"), captured=captured)
     first, *cut = of(DDPSegmentRecovered, events)
     assert first.crc == "good"
     expected = sctp.send(2, bytes(1100))
     found = [(each.ulpdu_length, each.crc, each.ulpdu) for each in cut]
     there = captured - 14 - 20 - 12 - 16 - 2
     assert found == ([(len(expected), "unknown", expected[:there])] if there > 0 else [])
-    (end,) = [each for found in associations.ends() for each in found]
-    assert isinstance(end, ConnectionEnded) and end.errors == 0
+    assert [each.errors for each in ends(events)] == [0]
 
 
 def test_a_fault_of_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,7 +310,8 @@ def test_late_chunk_after_a_packet_of_another_clock() -> None:
         time_ns = number * MILLISECOND + 3600 * SECOND * (octets is OTHER)
         events += associations.receive(packet_of(octets, number, time_ns))
     segments = of(DDPSegmentRecovered, events)
-    assert [each.ulpdu for each in segments] == [sctp.send(1, b"me"), sctp.send(1, b"ho")]
+    ulpdu = sctp.send(1, bytes(1))
+    assert [(each.direction, each.ulpdu) for each in segments] == [(0, ulpdu), (1, ulpdu)]
     assert len({each.connection.number for each in segments}) == 1
 
 
@@ -373,13 +338,11 @@ def test_lingering_associations_are_bounded(ahead: int) -> None:
 
 def of_hosts(count: int, *chunks: bytes) -> list[bytes]:
     """Packets of side 0 with one chunk each, of so many associations."""
-    return [
-        elsewhere(
-            sent(0, each, tag=0 if each[0] == sctp.INIT else 1 + at), (10, 1, at >> 8, at & 255)
-        )
-        for at in range(count)
-        for each in chunks
-    ]
+    frames = []
+    for at, each in product(range(count), chunks):
+        octets = sent(0, each, tag=0 if each[0] == sctp.INIT else 1 + at)
+        frames.append(octets[:26] + bytes([10, 1, at >> 8, at & 255]) + octets[30:])
+    return frames
 
 
 def test_waiting_chunks_are_bounded() -> None:

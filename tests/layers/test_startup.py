@@ -2,7 +2,7 @@
 """Startup frames: Request and Reply (RFC 5044 7.1.1, RFC 6581 6 and 9)."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scapy.packet import Packet
 
@@ -18,18 +18,6 @@ FRAMES = {
 }
 
 
-def test_default_frames() -> None:
-    """Revision 1, CRC on, no Markers, no Private Data."""
-    for frame, key in FRAMES.items():
-        assert bytes(frame()) == mpastream.startup_frame(key, crc=1)
-
-
-def test_what_follows_is_payload() -> None:
-    """PD_Length counts enhanced data and Private Data.  Octets after them are payload."""
-    read = MPAReply(bytes(MPAReply(revision=2, s=1, ird=3, private_data=b"hi")) + b"more")
-    assert (read.ird, read.private_data, bytes(read.payload)) == (3, b"hi", b"more")
-
-
 def test_pd_length() -> None:
     """It stays as it was until it is cleared."""
     read = MPARequest(bytes(MPARequest(private_data=b"hello")))
@@ -42,21 +30,22 @@ def test_pd_length() -> None:
 @pytest.mark.parametrize(
     ("octets", "layer"),
     [
-        (bytes(MPARequest()), MPARequest),
-        (bytes(MPAReply()), MPAReply),
-        (bytes(MPARtr()), MPARtr),
+        *((mpastream.startup_frame(key, crc=1), layer) for layer, key in FRAMES.items()),
         (b"MPA ID RtR Frame" + bytes(MPARtr())[16:], MPARtr),
         (bytes(FPDU()), FPDU),
         (b"", FPDU),
     ],
 )
 def test_mpa_tells_what_octets_are(octets: bytes, layer: type[Packet]) -> None:
-    """By the Key."""
+    """By the Key.  Defaults are revision 1, CRCs, no Markers and no Private Data."""
     packet = MPA(octets)
     assert type(packet) is layer
     assert bytes(packet) == (octets or bytes(layer()))
+    assert octets[:16] not in FRAMES.values() or bytes(layer()) == octets
 
 
+# PD_Length counts enhanced data and Private Data.  Octets after them are payload.
+@example(MPAReply, 0x50, 2, 6, mpastream.enhanced_data(3, 0) + b"himore")
 @given(
     st.sampled_from(list(FRAMES)),
     st.integers(0, 255),
@@ -79,6 +68,7 @@ def test_startup_and_codec(
         flags_set = {letter for letter in "ABCD" if getattr(frame, letter.lower())}
         assert flags_set == set(found.control_flags)
     assert frame.private_data == found.private_data
+    assert bytes(frame.payload) == octets[found.length :]
     assert bytes(frame) == octets
     frame.clear_cache()
     assert bytes(frame) == bytes(evaluated(frame)) == octets

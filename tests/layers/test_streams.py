@@ -29,12 +29,8 @@ from scapy_mpa.layers import (
     RDMAPWrite,
 )
 
-STREAM: list[Packet] = [
-    MPARequest(revision=2, s=1, ird=4, ord=4, private_data=b"data"),
-    FPDU() / DDPUntagged() / RDMAPSend() / b"one",
-    FPDU() / DDPTagged() / RDMAPWrite() / bytes(3000),
-    FPDU() / DDPUntagged(msn=2) / RDMAPSend(),
-]
+SEND = bytes(FPDU() / DDPUntagged() / RDMAPSend() / b"one")
+WRITE = bytes(FPDU() / DDPTagged() / RDMAPWrite() / bytes(3000))
 
 
 @pytest.fixture
@@ -68,9 +64,9 @@ def test_stream_socket() -> None:
 
     def answer() -> None:
         request = FPDU(theirs.recv(1000))[RDMAPReadRequest]
-        theirs.sendall(bytes(STREAM[1]) + bytes(STREAM[2])[:9])
+        theirs.sendall(SEND + WRITE[:9])
         target = DDPTagged(stag=request.sink_stag, to=request.sink_to)
-        theirs.sendall(bytes(STREAM[2])[9:] + bytes(FPDU() / target / RDMAPReadResponse() / b"x"))
+        theirs.sendall(WRITE[9:] + bytes(FPDU() / target / RDMAPReadResponse() / b"x"))
 
     peer = threading.Thread(target=answer)
     peer.start()

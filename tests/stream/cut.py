@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.segment import Segment
+from tests.stream.feed import of
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import TrueFPDU
 
@@ -34,11 +35,8 @@ def gaps(events: list[Event], base: int, direction: int = 0) -> list[tuple[int, 
 
     :param base: the sequence number of offset 0.
     """
-    return [
-        ((each.seq - base + 2**31) % 2**32 - 2**31, each.length)
-        for each in events
-        if isinstance(each, GapFound) and each.direction == direction
-    ]
+    found = [each for each in of(GapFound, events) if each.direction == direction]
+    return [((each.seq - base + 2**31) % 2**32 - 2**31, each.length) for each in found]
 
 
 def cut_to(segments: Iterable[Segment], captured: Mapping[int, int | None]) -> list[Segment]:

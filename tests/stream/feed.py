@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from scapy_mpa.capture import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -16,6 +16,7 @@ from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.dialect import Dialect
 from tests.truth import impair, messages, mpastream
 
+Kind = TypeVar("Kind")
 INITIATOR_FLOW = bytes.fromhex("0a000001 0a000002 9c40 0fa0")
 RESPONDER_FLOW = bytes.fromhex("0a000002 0a000001 0fa0 9c40")
 
@@ -62,13 +63,14 @@ def feed_truth(segments: Iterable[impair.Segment], limits: Limits | None = None)
     return feed(captured, limits=limits)
 
 
+def of(kind: type[Kind], events: Iterable[object]) -> list[Kind]:
+    """The events of a kind."""
+    return [event for event in events if isinstance(event, kind)]
+
+
 def fpdus(events: Iterable[Event], direction: int | None = None) -> list[FPDURecovered]:
     """The FPDUs of a direction, or of both, in order of recovery."""
-    return [
-        event
-        for event in events
-        if isinstance(event, FPDURecovered) and direction in (None, event.direction)
-    ]
+    return [each for each in of(FPDURecovered, events) if direction in (None, each.direction)]
 
 
 class Truth(NamedTuple):

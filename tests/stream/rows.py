@@ -37,7 +37,7 @@ from scapy_mpa.stream.events import ErrorFound, OverlapDiffers
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.cut import cut_to, gaps
-from tests.stream.feed import feed, fpdus
+from tests.stream.feed import feed, fpdus, of
 from tests.stream.talk import Talk, say_startup
 from tests.truth import messages
 from tests.truth.impair import ACK
@@ -229,11 +229,8 @@ class Row:
         A good FPDU whose sender forged a Marker is an error, too (code 3).  If a length is too
         short, the octets after the claimed end may also be errors.
         """
-        found = {
-            ((each.seq - self.base) % 2**32, each.code)
-            for each in self.events
-            if isinstance(each, ErrorFound)
-        }
+        errors = of(ErrorFound, self.events)
+        found = {((each.seq - self.base) % 2**32, each.code) for each in errors}
         due = {(each, ErrorCode.CRC_MISMATCH) for each in bad}
         due |= {
             (each.seq_offset, ErrorCode.MARKER_MISMATCH)
@@ -241,7 +238,7 @@ class Row:
             if each.damage is not None and each.damage.fpduptr and each.crc_ok is not False
         }
         assert found >= due
-        assert not any(isinstance(each, OverlapDiffers) for each in self.events)
+        assert not of(OverlapDiffers, self.events)
         wrong = [
             each for each in self.truth if each.damage and each.damage.ulpdu_length is not None
         ]

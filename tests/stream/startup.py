@@ -9,7 +9,7 @@ from typing import Any
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, StartupSeen
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.feed import feed, fpdus
+from tests.stream.feed import feed, fpdus, of
 from tests.truth import messages
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, TrueFPDU, build_stream, startup_frame
 
@@ -48,19 +48,17 @@ def stream(*, markers: bool = False, crc: bool = True) -> tuple[bytes, list[True
 
 def seen(events: list[Event]) -> list[StartupSeen]:
     """The startup frames."""
-    return [each for each in events if isinstance(each, StartupSeen)]
+    return of(StartupSeen, events)
 
 
 def errors(events: list[Event]) -> list[tuple[int, ErrorCode | None, int]]:
     """Direction, code and sequence number of each error."""
-    return [
-        (each.direction, each.code, each.seq) for each in events if isinstance(each, ErrorFound)
-    ]
+    return [(each.direction, each.code, each.seq) for each in of(ErrorFound, events)]
 
 
 def ended(events: list[Event]) -> ConnectionEnded:
     """The end of the one connection."""
-    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
+    (end,) = of(ConnectionEnded, events)
     return end
 
 

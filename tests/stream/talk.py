@@ -10,7 +10,7 @@ from scapy_mpa.stream import segment
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
-from tests.stream.feed import as_segment, feed, fpdus
+from tests.stream.feed import as_segment, feed, fpdus, of
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
 
@@ -128,12 +128,15 @@ def started(
     return talk
 
 
-def whole(isn: tuple[int, int] = (1000, 0xFFFFF000), size: int = 500) -> Talk:
-    """A connection from SYN to FIN, with FPDUs in both directions."""
+def whole(
+    isn: tuple[int, int] = (1000, 0xFFFFF000), size: int = 500, *, close: bool = True
+) -> Talk:
+    """A connection from SYN to FIN, or still open, with FPDUs in both directions."""
     talk = started(isn)
     talk.say(0, STREAM, size=size)
     talk.say(1, STREAM, size=size)
-    talk.close()
+    if close:
+        talk.close()
     return talk
 
 
@@ -169,7 +172,7 @@ def received(
 
 def ends(events: list[Event]) -> list[ConnectionEnded]:
     """The ends of connections, in order."""
-    return [each for each in events if isinstance(each, ConnectionEnded)]
+    return of(ConnectionEnded, events)
 
 
 def found(events: list[Event], number: int, direction: int) -> list[bytes]:
@@ -181,8 +184,5 @@ def check_whole(events: list[Event], number: int = 0) -> None:
     """Check that all FPDUs of a connection are reported once, without an error or a gap."""
     assert found(events, number, 0) == ULPDUS
     assert found(events, number, 1) == ULPDUS
-    assert not [
-        each
-        for each in events
-        if isinstance(each, ErrorFound | GapFound) and each.connection.number == number
-    ]
+    wrong = [*of(ErrorFound, events), *of(GapFound, events)]
+    assert number not in [each.connection.number for each in wrong]

@@ -1,28 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who ended a connection, and why; the message in error, and unanswered Requests."""
+"""Who ended a connection, and why; the message in error, open messages, unanswered Requests."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.craft import Conversation
-from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.limits import Limits
 from tests.captures import PCAPS
 from tests.stream.exchange import talk_of
 from tests.stream.feed import decoded
 from tests.stream.scene import Octets, Scene
 from tests.stream.startup import both_ways
-from tests.stream.talk import ends, received
+from tests.stream.talk import started
 from tests.truth import messages
-from tests.truth.mpastream import build_stream
+from tests.truth.mpastream import Damage, build_stream
 
+OPEN = messages.untagged_header(messages.SEND, 0, 1, 0, last=False)
 LETTERS: dict[str, Octets] = {
     "1": build_stream(messages.terminate(1, 2, 1)),
     "2": build_stream(messages.terminate(2, 0, 2)),
+    "f": build_stream(messages.send(1, b"")),
+    # An FPDU without the Last flag, and the same with a bad CRC.
+    "g": build_stream([OPEN]),
+    "d": build_stream([OPEN], damage={0: Damage(crc_xor=1)}),
 }
 BEGUN = ">Q <A >f <f "
 """Frames 4 to 7."""
@@ -31,6 +35,7 @@ OF_2 = (
     "terminated by the Initiator: LLP / MPA / "
     "Received MPA CRC does not match the calculated value for the FPDU"
 )
+OF_INITIATOR = ", within a message of the Initiator"
 
 SITUATIONS = {
     # The frame is that of the first FIN, of the RST, of the Terminate, or the last one.
@@ -46,6 +51,14 @@ SITUATIONS = {
     f"{BEGUN} <-f <1 >F <F": ("responder", "terminate", 8, OF_1),
     # The Responder ends the connection with its Reply, whoever closes it afterwards.
     ">Q <R >F <F": ("responder", "rejected", 5, "rejected by the Responder, closed"),
+    # A message is open if the last FPDU has no Last flag, and nothing is missing after it.
+    f"{BEGUN} >f": ("capture", "open", 8, "capture ended"),
+    f"{BEGUN} >g": ("capture", "open", 8, f"capture ended{OF_INITIATOR}"),
+    f"{BEGUN} >g <g": ("capture", "open", 9, f"capture ended{OF_INITIATOR} and of the Responder"),
+    f"{BEGUN} >g >F <F >": ("initiator", "closed", 9, f"closed by the Initiator{OF_INITIATOR}"),
+    f"{BEGUN} >-f >g >f=@-24": ("capture", "open", 9, f"capture ended{OF_INITIATOR}"),
+    f"{BEGUN} >g >-f <": ("capture", "open", 9, "capture ended"),
+    f"{BEGUN} >d <": ("capture", "open", 9, "capture ended"),
     # If the Initiator is unknown, the endpoint is named.
     "... >f >f <f <f <F >F": ("10.0.0.2:4000", "closed", 5, "closed by 10.0.0.2:4000"),
 }
@@ -56,16 +69,19 @@ def test_ends(words: str) -> None:
     """Both reading paths report side, cause, frame and text."""
     found = both_ways(Scene(words, LETTERS).captured()).end
     assert (found.by, found.cause, found.frame, found.text) == SITUATIONS[words]
+    within = found.text.partition(", within a message of ")[2]
+    assert list(found.within_message) == re.findall("initiator|responder", within.lower())
 
 
-def test_limit() -> None:
-    """A connection that was ended to make room was ended by neither side."""
-    flows = Flows(limits=Limits(connections=1))
-    segments = Scene(BEGUN).segments
-    events = received(flows, segments) + received(flows, segments, connection=1)
-    first, last = (each.end for each in ends(events + flows.finish()))
-    assert (first.by, first.cause, first.text) == ("limit", "limit", "limit")
-    assert last.cause == "open"
+def test_a_whole_message_after_two_holes() -> None:
+    """The message between the holes is found later, and continues after the second hole."""
+    (whole,) = messages.send(1, b"")
+    octets, truth = build_stream([*[whole] * 2, OPEN, *[whole] * 2])
+    half, talk = truth[0].end // 2, started()
+    for begin, end in ((0, 2), (3, 6), (8, 10), (2, 3), (6, 8)):
+        talk.copy(0, talk.next[0] + begin * half, octets[begin * half : end * half])
+    end = both_ways(talk.captured()).end
+    assert end.within_message == ()
 
 
 IN_TERMINATES = {
@@ -112,33 +128,26 @@ def test_terminate_of_one_of_equal_messages(received: int) -> None:
 
 
 UNANSWERED = {
-    "nothing is asked for": (">S <S", (0, 0), ""),
-    "all is answered": (">R1 >R2 <R <R >A3=1 <A1=1", (0, 0), ""),
-    "a Read is unanswered": (">R1 >R2 <R", (1, 0), "1 Request of the Initiator unanswered"),
-    "an Atomic and a Read are unanswered": (
-        ">R1 >A2=9",
-        (2, 0),
-        "2 Requests of the Initiator unanswered",
-    ),
-    "the end of a Response is missing": (
-        ">R1:3000 <R:3000/1014-2 <S",
-        (None, 0),
-        "",
-    ),
-    "a Response may answer a missing Request": (">R1- <R >R2", (None, None), ""),
-    "a bad CRC may hide the end of a Response": (">R1 <R!", (None, 0), ""),
+    "nothing is asked for": (">S <S", (0, 0)),
+    "all is answered": (">R1 >R2 <R <R >A3=1 <A1=1", (0, 0)),
+    "a Read is unanswered": (">R1 >R2 <R", (1, 0)),
+    "an Atomic and a Read are unanswered": (">R1 >A2=9", (2, 0)),
+    "the end of a Response is missing": (">R1:3000 <R:3000/1014-2 <S", (None, 0)),
+    "a Response may answer a missing Request": (">R1- <R >R2", (None, None)),
+    "a bad CRC may hide the end of a Response": (">R1 <R!", (None, 0)),
     # Without a beginning, it may answer an earlier Request, or lie in unexplained octets.
-    "the beginning is missing": ("... >S <S <R >R3 <R >R4", (None, None), ""),
-    "the beginning is missing, and a CRC is bad": ("... >S >S >R1 <R!", (None, None), ""),
-    "a hole among Requests": (">R1 >S- >S", (1, None), "1 Request of the Initiator unanswered"),
+    "the beginning is missing": ("... >S <S <R >R3 <R >R4", (None, None)),
+    "the beginning is missing, and a CRC is bad": ("... >S >S >R1 <R!", (None, None)),
+    "a hole among Requests": (">R1 >S- >S", (1, None)),
 }
-"""Messages; the number of Requests of each side whose Response has not ended, None if it is
-unknown; and the text."""
+"""Messages, and the number of Requests of each side whose Response has not ended, None if it is
+unknown."""
+TEXTS = {1: "1 Request of the Initiator unanswered", 2: "2 Requests of the Initiator unanswered"}
 
 
 @pytest.mark.parametrize("name", UNANSWERED)
 def test_unanswered(name: str) -> None:
     """The end counts unanswered Requests."""
-    words, counts, text = UNANSWERED[name]
+    words, counts = UNANSWERED[name]
     end = both_ways(talk_of(words).captured()).end
-    assert (end.unanswered, end.text.partition(", ")[2]) == (counts, text)
+    assert (end.unanswered, end.text.partition(", ")[2]) == (counts, TEXTS.get(counts[0], ""))

@@ -16,7 +16,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from tests.stream.cut import BASE, gaps, stream, wrong
-from tests.stream.feed import fpdus
+from tests.stream.feed import fpdus, of
 from tests.stream.scene import Octets, Scene
 from tests.stream.talk import Talk, ends, received, say_startup, started
 from tests.truth import impair, messages
@@ -26,7 +26,7 @@ from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 
 def reasons(events: list[Event]) -> set[str]:
     """The reasons of gaps."""
-    return {each.reason for each in events if isinstance(each, GapFound)}
+    return {each.reason for each in of(GapFound, events)}
 
 
 def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[int, int]]) -> None:
@@ -60,9 +60,7 @@ def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) ->
     letters: dict[str, Octets] = {"1": octets[:2000], "2": octets[2000 : 2000 + lost]}
     events = Scene(f">Q <A >1 >-2 {end}", letters).fed()
     check_outside(events, truth, [(2000, 1200)])
-    found = [
-        (each.seq - BASE, each.length, each.reason) for each in events if isinstance(each, GapFound)
-    ]
+    found = [(each.seq - BASE, each.length, each.reason) for each in of(GapFound, events)]
     assert found == [(2000, lost, expected)] * (expected is not None)
     assert len(wrong(events)) == len(found)
 
@@ -126,13 +124,10 @@ def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int) -> Non
 def test_acknowledgements_alone_close_a_hole() -> None:
     """An FPDU after it is reported, though its direction sends no more."""
     octets, truth = stream([600] * 9, markers=False)
-    talk, flows = started(), Flows()
-    talk.say(0, octets[: truth[1].start])
-    talk.miss(0, octets[truth[1].start : truth[2].start + 100])
-    talk.say(0, octets[truth[2].start + 100 :], size=700)
-    for _ in range(LATE_SEGMENTS + 1):
-        talk.say(1, flags=ACK)
-    found = fpdus(received(flows, talk.segments), 0)
+    begin, end = truth[1].start, truth[2].start + 100
+    letters: dict[str, Octets] = {"1": octets[:begin], "2": octets[begin:end], "3": octets[end:]}
+    scene = Scene(f">Q <A >1 >-2 >3 {'< ' * (LATE_SEGMENTS + 1)}", letters, size=700)
+    found = fpdus(received(flows := Flows(), scene.segments), 0)
     assert [each.offset for each in found] == [each.start for each in (truth[0], *truth[3:])]
     # The octets of these FPDUs are held no more.
     assert flows.limits.octets_in_total - flows.shared.budget.room < 2000
@@ -280,10 +275,8 @@ def test_before_the_startup_frames(seed: int, closed: bool) -> None:
     events = talk.closed()
     lost = stretches_of(set(range(100)) - captured)
     assert gaps(events, begin, 1) == lost
-    differ = [
-        (each.seq - begin, each.length) for each in events if isinstance(each, OverlapDiffers)
-    ]
-    assert differ == wanted
+    differ = of(OverlapDiffers, events)
+    assert [(each.seq - begin, each.length) for each in differ] == wanted
     (end_of_it,) = ends(events)
     half = end_of_it.halves[1]
     assert (half.gaps, half.retransmitted) == (len(lost), again)

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
 
+from tests.stream.cut import stream
 from tests.stream.feed import fpdus
 from tests.stream.rows import check
 from tests.stream.talk import Talk
-from tests.truth import messages
-from tests.truth.mpastream import build_stream
 
 MARKERS = {"markers": True}
 UNMARKED = {"crc": False, "markers": True, "size": 700}
@@ -96,15 +94,6 @@ def test_rows(words: str, expected: str, options: dict[str, Any]) -> None:
     check(words, expected, **{"startup": None, "acknowledged": False, **options})
 
 
-def sends(*sizes: int) -> list[bytes]:
-    """ULPDUs of Sends with payloads of these sizes, one segment each."""
-    rng = random.Random(len(sizes))
-    return [
-        messages.send(1000 + index, rng.randbytes(size), mulpdu=65000)[0]
-        for index, size in enumerate(sizes)
-    ]
-
-
 HTTP = b"GET / HTTP/1.1\r\nHost: example\r\n"
 
 
@@ -114,7 +103,7 @@ def test_fpdus_alone_between_other_octets(tails: list[bytes]) -> None:
     talk = Talk(syn=False)
     for octets in tails:
         talk.miss(0, b"what is not known")
-        talk.say(0, build_stream(sends(200))[0] + octets, size=40)
+        talk.say(0, stream([200], markers=False)[0] + octets, size=40)
     assert fpdus(talk.fed()) == []
 
 
@@ -122,7 +111,7 @@ def test_fpdus_alone_between_other_octets(tails: list[bytes]) -> None:
 @pytest.mark.parametrize("aligned", [False, True])
 def test_without_crcs_segments_show_that_a_row_is_no_payload(aligned: bool, markers: bool) -> None:
     """If FPDUs begin where segments begin, they are reported soon, otherwise at the end."""
-    octets, truth = build_stream(sends(*[300] * 40), markers=markers, crc=False)
+    octets, truth = stream([300] * 40, markers=markers, crc=False)
     talk = Talk(syn=False)
     for each in truth:
         begin, end = (max(0, at - 20 * (not aligned)) for at in (each.start, each.end))

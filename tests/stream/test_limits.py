@@ -23,7 +23,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from tests.stream.cut import gaps
 from tests.stream.feed import as_segment, expected, feed_truth, fpdus, reported
-from tests.stream.talk import STREAM, Talk, ends, received, started
+from tests.stream.talk import STREAM, Talk, ends, received, started, whole
 from tests.stream.work import traced
 from tests.truth import impair
 from tests.truth.cases import case
@@ -136,7 +136,10 @@ def test_octets_of_an_ended_connection_are_a_gap() -> None:
     gaps = [each for each in events if isinstance(each, GapFound)]
     assert {each.reason for each in gaps} == {"limit"}
     assert sum(each.length for each in gaps) == 100
-    assert [each.ending for each in ends(events)] == ["limit"]
+    (limited,) = ends(events)
+    assert limited.ending == "limit"
+    # Neither side has ended it.
+    assert limited.end and limited.end[:4] == ("limit", len(talk.segments), "limit", "limit")
 
 
 def test_idle_connections_make_room() -> None:
@@ -171,10 +174,7 @@ def test_memory_of_ordinary_traffic_is_bounded(hole: bool) -> None:
 
 def test_memory_of_connections_in_order() -> None:
     """An idle connection without missing FPDUs costs little: there may be 100,000 of them."""
-    talk = started()
-    for direction in (0, 1):
-        talk.say(direction, STREAM, size=500)
-    flows = Flows()
+    talk, flows = whole(close=False), Flows()
     count = 250
     with traced() as memory:
         for number in range(count):
@@ -187,11 +187,8 @@ def test_memory_of_connections_in_order() -> None:
 @pytest.mark.parametrize(("consumer", "most"), [(Messages, 2000), (Checks, 1000)])
 def test_memory_of_messages_and_checks(consumer: type[Messages] | type[Checks], most: int) -> None:
     """The cost of an idle connection for messages and for checks, in octets a direction."""
-    talk = started()
-    for direction in (0, 1):
-        talk.say(direction, STREAM, size=500)
     count = 500
-    flows, takes = Flows(), consumer()
+    talk, flows, takes = whole(close=False), Flows(), consumer()
     events = []
     for number in range(count):
         events += received(flows, talk.segments, 100 * number, connection=number)

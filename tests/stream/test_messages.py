@@ -205,7 +205,14 @@ def test_octets_that_the_snap_length_cut_off_are_missing() -> None:
 
 def skipped(found: list[MessageRecovered]) -> list[tuple[int | None, int | None, int]]:
     """QN, MSN and number of messages without captured parts."""
-    return [(each.qn, each.msn, each.messages) for each in found if each.opcode is None]
+    missing = [each for each in found if each.opcode is None]
+    for each in missing:
+        assert (each.captured_length, each.fpdus, each.complete) == (0, 0, False)
+        assert each.missing == ((0, None),)
+        # The report comes directly before the message that shows them.
+        after = found[found.index(each) + 1]
+        assert (after.qn, after.msn) == (each.qn, ((each.msn or 0) + each.messages) % 2**32)
+    return [(each.qn, each.msn, each.messages) for each in missing]
 
 
 def duplicates(found: list[MessageRecovered]) -> str:
@@ -222,27 +229,11 @@ def sends(msns: Iterable[int], before: str = "") -> str:
     return " ".join(f"{before} >S#{msn}" for msn in msns)
 
 
-def test_messages_that_were_never_sent() -> None:
-    """On each queue MSNs count from 1 (RFC 5041 4.3).  Skipped MSNs are reported as missing."""
-    ulpdus = [
-        *messages.send(3, b"third"),
-        *messages.read_request(1, 1, 2, 3, 4, 5),
-        *messages.send(4, b"fourth"),
-        *messages.send(9, b"ninth"),
-        *messages.terminate(0, 0, 0, msn=2),
-    ]
-    found = delivered(ulpdus)
-    assert skipped(found) == [(0, 1, 2), (0, 5, 4), (2, 1, 1)]
-    # The report comes with the message that shows them.
-    assert [each.opcode for each in found][:2] == [None, SEND]
-    missing = next(each for each in found if each.opcode is None)
-    assert (missing.captured_length, missing.fpdus, missing.complete) == (0, 0, False)
-    assert missing.missing == ((0, None),)
-
-
 @pytest.mark.parametrize(
     ("words", "expected", "missing"),
     [
+        # On each queue MSNs count from 1.  Skipped MSNs are reported as missing.
+        (">S#3 >R2 >S#4 >S#9", "3 2 4 9", [(0, 1, 2), (1, 1, 1), (0, 5, 4)]),
         # MSN 0 follows 0xFFFFFFFF (RFC 5041 4.3).
         ("... >S#4294967294 >S#2 >S#3", "4294967294 2 3", [(0, 2**32 - 1, 3)]),
         # Each MSN is used once (RFC 5041 4.3): segments of a second message are duplicates.

@@ -13,17 +13,12 @@ import random
 
 import pytest
 
-from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
+from scapy_mpa.stream.events import ConnectionEnded, GapFound
+from tests.stream.cut import stream
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.mpastream import build_stream
-
-
-def found(events: list[Event]) -> list[bytes]:
-    """The ULPDUs that were found."""
-    return [each.ulpdu for each in fpdus(events)]
-
 
 SITUATIONS: dict[str, tuple[bool, tuple[int, ...], bytes | None, bool]] = {
     # Both directions are whole, without a startup frame.
@@ -45,10 +40,8 @@ is the sender of the FPDUs; the peer's octets, None if the same; and whether FPD
 def test_no_startup_frames(situation: str) -> None:
     """Without CRCs, FPDUs are found only if startup frames may be missing."""
     syn, missed, answer, is_mpa = SITUATIONS[situation]
-    rng = random.Random(40)
-    sends = [messages.send(msn, rng.randbytes(20 + 7 * msn))[0] for msn in range(1, 41)]
     for markers, direction, size in itertools.product((False, True), (0, 1), (100, 1460, 9000)):
-        octets, truth = build_stream(sends, markers=markers, crc=False)
+        octets, truth = stream(list(range(20, 300, 7)), markers=markers, crc=False)
         talk = Talk(syn=syn)
         for each in missed:
             talk.miss(each ^ direction, bytes(20))
@@ -59,7 +52,8 @@ def test_no_startup_frames(situation: str) -> None:
         if situation == "the peer is missing":
             talk.segments = [each for each in talk.segments if each.direction == direction]
         events = talk.fed()
-        assert found(events) == [each.ulpdu for each in truth if is_mpa]
+        found = [each.ulpdu for each in fpdus(events)]
+        assert found == [each.ulpdu for each in truth if is_mpa]
         assert is_mpa or {type(each) for each in events} <= {ConnectionEnded, GapFound}
         assert missed or is_mpa or GapFound not in {type(each) for each in events}
 
@@ -105,16 +99,5 @@ def test_headers_that_continue(row: str, size: int) -> None:
         octets, truth = build_stream(ulpdus, crc=crc)
         talk = Talk(syn=False)
         talk.say(0, octets, size=size)
-        assert found(talk.closed()) == [each.ulpdu for each in truth if goes_on or crc]
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_good_crcs_without_startup_frames(count: int) -> None:
-    """Two in a row are FPDUs of a sender that breaks the rules.  One alone in a segment is none."""
-    sends = [messages.send(msn, bytes(27 + msn))[0] for msn in range(1, count + 1)]
-    octets, truth = build_stream(sends)
-    talk = Talk()
-    talk.say(1, b"220 ready\r\n")
-    for each in truth:
-        talk.say(0, octets[each.start : each.end])
-    assert found(talk.closed()) == [each.ulpdu for each in truth if count > 1]
+        found = [each.ulpdu for each in fpdus(talk.closed())]
+        assert found == [each.ulpdu for each in truth if goes_on or crc]

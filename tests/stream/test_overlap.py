@@ -11,29 +11,21 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import Event, OverlapDiffers
 from tests.stream.cut import BASE, cut_to, stream
-from tests.stream.feed import expected, feed, feed_truth, fpdus, halves, reported
-from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started
+from tests.stream.feed import expected, feed, feed_truth, fpdus, halves, of, reported
+from tests.stream.startup import found
+from tests.stream.talk import REPLY, REQUEST, STREAM, ULPDUS, Talk, started
 from tests.truth import impair
 from tests.truth.impair import ACK
 
 
 def overlaps(events: list[Event]) -> list[tuple[int, int, int]]:
     """Direction, sequence number and length of each difference."""
-    return [
-        (each.direction, each.seq, each.length)
-        for each in events
-        if isinstance(each, OverlapDiffers)
-    ]
+    return [(each.direction, each.seq, each.length) for each in of(OverlapDiffers, events)]
 
 
 def changed(octets: bytes, *places: int) -> bytes:
     """The same octets, changed at these places."""
     return bytes(octet ^ 0xFF if at in places else octet for at, octet in enumerate(octets))
-
-
-def check_all_found(events: list[Event]) -> None:
-    """Check that every FPDU is reported once, as first captured."""
-    assert [each.ulpdu for each in fpdus(events, 0)] == [each.ulpdu for each in TRUTH]
 
 
 def test_startup_frames_are_compared_as_well() -> None:
@@ -55,7 +47,7 @@ def test_startup_frames_are_compared_as_well() -> None:
     differ = [(16, 1), (17, 1), (18, 3), (60, 1)]
     assert overlaps(events) == [(0, seq + at, length) for at, length in differ]
     assert {each.crc for each in fpdus(events, 0)} == {"good"}
-    check_all_found(events)
+    assert found(events, 0) == ULPDUS
 
 
 @pytest.mark.parametrize("garbage", [False, True])
@@ -70,7 +62,7 @@ def test_a_keepalive_probe_is_no_overlap(garbage: bool) -> None:
         talk.copy(0, newest, bytes([octet ^ 0x55 * garbage]))
     events = talk.closed()
     assert overlaps(events) == []
-    check_all_found(events)
+    assert found(events, 0) == ULPDUS
 
 
 @given(
@@ -110,8 +102,8 @@ def test_differences_are_reported_at_their_places(
     covered = {place for start, length in differences for place in range(start, start + length)}
     assert wanted <= covered
     assert all({start, start + length - 1} <= wanted for start, length in differences)
-    found = [reported(each) for each in fpdus(events, 0)]
-    assert sorted(found, key=lambda each: each.offset) == [
+    reports = [reported(each) for each in fpdus(events, 0)]
+    assert sorted(reports, key=lambda each: each.offset) == [
         expected(pair[0], fpdu) for fpdu in impair.capturable(segments, pair[0], 0)
     ]
 

@@ -12,6 +12,7 @@ from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.exchange import answers, exchanged, messages_of, parsed, talk_of
+from tests.stream.feed import of
 from tests.stream.talk import Talk
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
@@ -29,6 +30,9 @@ from tests.truth import messages, mpastream
         # A Response to another STag or TO was not asked for.  The Request stays unanswered.
         (">R1 <Rs8", "- / 1"),
         (">R1 <R@1001", "- / 1"),
+        # A Response is missing, where no octets may be missing.
+        (">R1 >R2:50@3 <R", "1 / 2"),
+        (">R1:0@3", "/ 1"),
         # All was captured, and there is no Request.
         (">S <R", "-"),
         (">R1 <R <R", "1 -"),
@@ -84,9 +88,22 @@ from tests.truth import messages, mpastream
     ],
 )
 def test_answered_requests(words: str, expected: str) -> None:
-    """The report names the Request if order, octets and capture show it."""
+    """The report names the Request if order, octets and capture show it.
+
+    A missing Response to a Read has a record with the requested octets.
+    """
     found = exchanged(words)
     assert answers(found) == expected
+    requests = {each.msn: each.read_request for each in found if each.read_request}
+    for each in found:
+        if each.opcode == messages.READ_RESPONSE and not each.fpdus:
+            asked = requests[each.answers]
+            place = each.stag, each.to, each.length
+            assert place == (asked.sink_stag, asked.sink_to, asked.rdma_read_size)
+            assert each.missing == ((each.to, each.length),) * bool(each.length)
+            # Without a beginning, direction 0 is that of the first segment.
+            assert each.direction == (not words.startswith("... <"))
+            assert (each.captured_length, each.complete) == (0, False)
     assert not any(each.duplicates for each in found)
     if not set(words) & {"!", "-", "."}:
         assert all(each.complete for each in found if each.fpdus)
@@ -108,30 +125,10 @@ def test_a_request_recognised_after_its_response(size: int, expected: str) -> No
     for direction, ulpdu, _ in parsed(f">R1:{size} >R2:{size} >R3:{size}" + 3 * f" <R:{size}"):
         talk.say(direction, mpastream.build_stream([ulpdu])[0])
     *fpdus, end = talk.fed()
-    first, second, third, *responses = (each for each in fpdus if isinstance(each, FPDURecovered))
+    first, second, third, *responses = of(FPDURecovered, fpdus)
     assert [each.offset for each in (first, second, third, *responses)] == [None] * 6
     found = messages_of([first, second, *responses, third, end])
     assert answers(found) == expected
-
-
-@pytest.mark.parametrize(
-    ("words", "paired", "length", "missing"),
-    [
-        (">R1 >R2:50@3 <R", "1 / 2", 50, ((3, 50),)),
-        # The Response is missing, but no octets are missing.
-        (">R1:0@3", "/ 1", 0, ()),
-    ],
-)
-def test_the_missing_response(
-    words: str, paired: str, length: int, missing: tuple[tuple[int, int], ...]
-) -> None:
-    """A separate record lists the requested octets, in the direction of the Response."""
-    found = exchanged(words)
-    assert answers(found) == paired
-    last = found[-1]
-    fields = last.direction, last.opcode, last.captured_length, last.stag, last.to, last.complete
-    assert fields == (1, messages.READ_RESPONSE, 0, 7, 3, False)
-    assert (last.length, last.missing) == (length, missing)
 
 
 @pytest.mark.parametrize("lost", ["0", "1", "2", "01", "12"])
@@ -164,21 +161,23 @@ def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
     assert set(unanswered.split()) <= {"1", *map(str, range(between + 2, 5))}
 
 
-def test_requests_on_another_queue_are_requests() -> None:
-    """Linux siw answers an RDMA Read Request on QN 0 or 7."""
-    request = messages.read_request(1, 7, 1000, 100, 1, 1)[0]
-    for qn in (0, 7):
-        moved = request[:6] + qn.to_bytes(4, "big") + request[10:]
-        assert answers(exchanged([(0, moved, ""), *parsed("<R")])) == "1"
+REQUEST = messages.read_request(1, 7, 1000, 100, 1, 1)[0]
 
 
-def test_malformed_requests() -> None:
-    """It is unknown what an RDMA Read Request asks for that is too short or too long."""
-    for octets in (bytes(27), bytes(29), b""):
-        (request,) = messages.untagged_message(messages.READ_REQUEST, 1, 1, octets)
-        found = exchanged([(0, request, ""), *parsed("<R")])
-        assert answers(found) == "?"
-        assert found[0].read_request is None
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        # Linux siw answers an RDMA Read Request on QN 0 or 7.
+        *((REQUEST[:6] + qn.to_bytes(4, "big") + REQUEST[10:], "1") for qn in (0, 7)),
+        # It is unknown what one asks for that is too short or too long.
+        *((REQUEST[:18] + bytes(octets), "?") for octets in (0, 27, 29)),
+    ],
+)
+def test_requests_against_the_rules(request_: bytes, expected: str) -> None:
+    """They are answered if their fields are known."""
+    found = exchanged([(0, request_, ""), *parsed("<R")])
+    assert answers(found) == expected
+    assert (found[0].read_request is None) == (expected == "?")
 
 
 def test_outstanding_requests_are_limited() -> None:

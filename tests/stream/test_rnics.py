@@ -10,7 +10,7 @@ from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.interoperability import RNIC, Kinds, Offer, kinds_of
-from tests.stream.feed import fpdus
+from tests.stream.feed import fpdus, of
 from tests.stream.startup import ULPDUS, ended, reply, request
 from tests.stream.talk import Talk
 from tests.truth.mpastream import build_stream
@@ -97,12 +97,10 @@ def test_figures(figure: str, initiator: str, responder: str, result: str, crc: 
         assert [half.markers for half in end.halves] == markers
         assert end.crc is bool(asked["crc"] or answered["crc"])
         checks = Checks()
-        assert not [
-            each for event in events for each in checks.take(event) if isinstance(each, ErrorFound)
-        ]
+        assert not of(ErrorFound, [each for event in events for each in checks.take(event)])
     else:
         # C.2.1: the Reply of an RNIC that closes has a revision that the Initiator does not know.
-        wrong = [(each.code, each.seq) for each in events if isinstance(each, ErrorFound)]
+        wrong = [(each.code, each.seq) for each in of(ErrorFound, events)]
         is_higher = answered["revision"] > asked["revision"]
         assert wrong == [(ErrorCode.INVALID_STARTUP_FRAME, at)] * is_higher
     assert end.rnics is not None

@@ -7,12 +7,15 @@ The words are those of :mod:`tests.stream.rows`.
 from __future__ import annotations
 
 import random
+from itertools import product
+from typing import Any
 
 import pytest
 
 from tests import effort
 from tests.stream.rows import Row, check
 
+SHARE = {"quick": 1, "usual": 2}
 LENGTHS = (0, 18, 48, 64, 136, 700, 1000, 65_535)
 
 DAMAGED = {
@@ -128,8 +131,9 @@ HOLES = {
     "s60000-:1460 s60000*3": "",
 }
 
-BETWEEN = [
-    f"s100*2 {around.format(each)} s100*4"
+BETWEEN = {
+    # -- a good CRC is enough for FPDUs between two holes (6)
+    f"s100*2 {around.format(each)} s100*4": ""
     for around in (
         "s100- {} s100-",
         "s100-:94 {} s100-40:",
@@ -138,8 +142,7 @@ BETWEEN = [
         "s640- s640-:50 {}",
     )
     for each in ("e", "s100", "w0")
-]
-"""FPDUs between two holes (6)."""
+}
 
 CUT_OFF = {
     # -- frames hold only the beginning of an FPDU: it is reported with that part
@@ -180,31 +183,43 @@ WITHOUT_CRCS = {
 }
 
 
-def check_variants(words: str, expected: str, **options: object) -> None:
-    """Check a row with Markers and without, in segments of several sizes, usually two."""
-    ways = [(False, 1460), (True, 97), (True, 1460), (False, 97), (True, 65_000), (False, 65_000)]
-    for markers, size in ways[: {"quick": 1, "usual": 2}.get(effort.chosen)]:
-        check(words, expected, **{"markers": markers, "size": size, **options})
+TABLES: list[tuple[dict[str, str], list[dict[str, Any]]]] = [
+    (DAMAGED, [{}]),
+    # The length leads into the payload of the next FPDU, to octets that look like an FPDU.  No FPDU
+    # reaches into a good FPDU.  That is recognised if all of the good FPDU is there.
+    ({"s300*2 s300=338 j1680 s300*3": ""}, [{"size": 65_000, "markers": False}]),
+    # The order of capture does not matter.
+    (OPEN, [{"markers": True, "acknowledged": False}]),
+    (FORGED, [{"markers": True}, {"markers": True, "crc": False}]),
+    # A Marker in its payload points to the FPDU with a wrong length after the hole.  Without CRCs
+    # that is not enough (4.3).
+    ({"s600*3 s600- h2000=30 s600*9": "g . ? g"}, [{"markers": True, "crc": False}]),
+    (HOLES, [{}, {"crc": False}]),
+    (BETWEEN, [{}]),
+    (CUT_OFF, [{"size": 0}, {"size": 0, "crc": False}]),
+    (HEADERS_CUT_OFF, [{"size": 0}]),
+    # Only lengths and headers that lead to the next are evidence (6).
+    (WITHOUT_CRCS, [{"crc": False}]),
+    # Numbers wrap in the Request, where FPDUs begin, in a Marker, in a header (4.3).
+    (
+        {"s700*3 s700+ s700-20:30 s700*8": ""},
+        [{"wrap": wrap} for wrap in (-20, -7, -1, 0, 1, 2, 511, 512, 513, 5000)],
+    ),
+]
+"""Rows, the expected reports, and options of :class:`tests.stream.rows.Row`."""
+ROWS = [(words, expected, ways) for rows, ways in TABLES for words, expected in rows.items()]
 
 
-@pytest.mark.parametrize("words", DAMAGED)
-def test_damaged(words: str) -> None:
-    """All other FPDUs are found and good.  Damaged ones are reported with their values."""
-    check_variants(words, DAMAGED[words])
+@pytest.mark.parametrize(("words", "expected", "ways"), ROWS, ids=[row[0][:60] for row in ROWS])
+def test_rows(words: str, expected: str, ways: list[dict[str, Any]]) -> None:
+    """All other FPDUs are found and good, each once.  Damaged ones are reported with their values.
+    Each hole is a gap.
 
-
-def test_a_wrong_length_may_lead_into_the_next_payload() -> None:
-    """The length leads into the payload of the next FPDU, to octets that look like an FPDU.
-
-    No FPDU reaches into a good FPDU.  That is recognised if all of the good FPDU is there.
+    Each way has Markers or none, and segments of several sizes, usually two of these.
     """
-    check("s300*2 s300=338 j1680 s300*3", size=65_000)
-
-
-@pytest.mark.parametrize("words", OPEN)
-def test_damaged_after_an_open_hole(words: str) -> None:
-    """The order of capture does not matter."""
-    check_variants(words, OPEN[words], markers=True, acknowledged=False)
+    kinds = [(False, 1460), (True, 97), (True, 1460), (False, 97), (True, 65_000), (False, 65_000)]
+    for options, (markers, size) in product(ways, kinds[: SHARE.get(effort.chosen)]):
+        check(words, expected, **{"markers": markers, "size": size, **options})
 
 
 def many_wrong_lengths(seed: int) -> tuple[str, str]:
@@ -247,53 +262,3 @@ def test_wrong_lengths_hide_no_good_fpdus(words: str, expected: str) -> None:
     """All good FPDUs are found, however many damaged ones were skipped."""
     for markers in (False, True):
         Row(words, markers=markers).check_fpdus(expected)
-
-
-@pytest.mark.parametrize("words", FORGED)
-def test_forged_markers(words: str) -> None:
-    """All FPDUs are found."""
-    check_variants(words, FORGED[words], markers=True)
-    check_variants(words, FORGED[words], markers=True, crc=False)
-
-
-def test_a_wrong_length_without_marker_after_a_hole() -> None:
-    """A Marker in its payload points to the FPDU.  Without CRCs that is not enough (4.3)."""
-    check_variants("s600*3 s600- h2000=30 s600*9", "g . ? g", markers=True, crc=False)
-
-
-@pytest.mark.parametrize("words", HOLES)
-@pytest.mark.parametrize("crc", [False, True])
-def test_holes(words: str, crc: bool) -> None:
-    """FPDUs that no hole touches are found once, and each hole is a gap."""
-    check_variants(words, HOLES[words], crc=crc)
-
-
-@pytest.mark.parametrize("words", BETWEEN)
-def test_between_holes(words: str) -> None:
-    """A good CRC is enough."""
-    check_variants(words, "")
-
-
-@pytest.mark.parametrize("words", CUT_OFF)
-def test_cut_off(words: str) -> None:
-    """No false FPDU is reported, and no error."""
-    for crc in (False, True):
-        check_variants(words, CUT_OFF[words], crc=crc, size=0)
-
-
-@pytest.mark.parametrize("words", HEADERS_CUT_OFF)
-def test_headers_cut_off(words: str) -> None:
-    """No FPDU is reported."""
-    check_variants(words, HEADERS_CUT_OFF[words], size=0)
-
-
-@pytest.mark.parametrize("words", WITHOUT_CRCS)
-def test_without_crcs(words: str) -> None:
-    """Only lengths and headers that lead to the next are evidence (6)."""
-    check_variants(words, WITHOUT_CRCS[words], crc=False)
-
-
-@pytest.mark.parametrize("wrap", [-20, -7, -1, 0, 1, 2, 511, 512, 513, 5000])
-def test_sequence_numbers_wrap(wrap: int) -> None:
-    """Numbers wrap in the Request, where FPDUs begin, in a Marker, in a header (RFC 5044 4.3)."""
-    check_variants("s700*3 s700+ s700-20:30 s700*8", "", wrap=wrap)

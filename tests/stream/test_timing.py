@@ -1,31 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The beginning of a connection, its stalls, and the messages within which it ended.
+"""The beginning of a connection, and its stalls.
 
 The words are those of :mod:`tests.stream.scene`, each with the time of its capture in milliseconds.
-``f`` is an FPDU, ``g`` one without the Last flag, ``b`` one with a bad CRC.
+``f`` is an FPDU of 24 octets.
 """
 
 from __future__ import annotations
-
-import re
 
 import pytest
 
 from scapy_mpa.stream.segment import Segment
 from tests.stream.scene import Octets, Scene
 from tests.stream.startup import both_ways
-from tests.stream.talk import started
 from tests.truth import messages
-from tests.truth.mpastream import Damage, build_stream
+from tests.truth.mpastream import build_stream
 
 MS = 1_000_000
-WHOLE, OPEN = (messages.untagged_header(messages.SEND, 0, 1, 0, last) for last in (True, False))
-LETTERS: dict[str, Octets] = {
-    "f": build_stream([WHOLE]),
-    "g": build_stream([OPEN]),
-    "b": build_stream([OPEN], damage={0: Damage(crc_xor=1)}),
-}
-"""FPDUs of 24 octets."""
+LETTERS: dict[str, Octets] = {"f": build_stream(messages.send(1, b""))}
 
 
 def segments_of(words: str) -> list[Segment]:
@@ -97,37 +88,3 @@ def test_acknowledgements_not_captured() -> None:
     """With one direction alone it is unknown which octets are outstanding."""
     segments = [each for each in segments_of("20>Q 30<A 40>f 500>f 900>f") if each.frame != 2]
     assert both_ways(segments).timing.stalls == 0
-
-
-WITHIN = {
-    "a whole message": ("80>f", ""),
-    "of the Initiator": ("80>f 81>g", ", within a message of the Initiator"),
-    "of both": (
-        "80>g 81<g",
-        ", within a message of the Initiator and of the Responder",
-    ),
-    "of the side that closes": ("80>g 81>F 82<F 83>", ", within a message of the Initiator"),
-    "open after a filled hole": ("80>-f 81>g 90>f=@-24", ", within a message of the Initiator"),
-    "a message that may have ended in a hole": ("80>g 81>-f 82<", ""),
-    "a damaged FPDU shows nothing": ("80>b 81<", ""),
-}
-
-
-@pytest.mark.parametrize("name", WITHIN)
-def test_within_messages(name: str) -> None:
-    """A message is open if the last FPDU has no Last flag, and nothing is missing after it."""
-    words, text = WITHIN[name]
-    end = both_ways(segments_of(BEGUN + words)).end
-    how = "closed by the Initiator" if "F" in words else "capture ended"
-    assert end.text == how + text
-    assert list(end.within_message) == re.findall("initiator|responder", text.lower())
-
-
-def test_a_whole_message_after_two_holes() -> None:
-    """The message between the holes is found later, and continues after the second hole."""
-    octets, truth = build_stream([WHOLE, WHOLE, OPEN, WHOLE, WHOLE])
-    half, talk = truth[0].end // 2, started()
-    for begin, end in ((0, 2), (3, 6), (8, 10), (2, 3), (6, 8)):
-        talk.copy(0, talk.next[0] + begin * half, octets[begin * half : end * half])
-    end = both_ways(talk.captured()).end
-    assert end.within_message == ()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ErrorFound, FPDURecovered, StartupSeen
 from scapy_mpa.wire.errors import ErrorCode
+from tests.stream.feed import of
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, ULPDUS, started
 from tests.truth import mpastream
 
@@ -61,17 +62,13 @@ def test_octet_by_octet_or_in_one_piece(sent: list[tuple[int, bytes]], size: int
                 talk.say(direction, octets, size=step)
         talk.close()
         events = talk.fed()
-        wrong = {each.code for each in events if isinstance(each, ErrorFound)}
-        kinds: tuple[type, ...] = (StartupSeen,)
+        wrong = {each.code for each in of(ErrorFound, events)}
+        found: list[StartupSeen | FPDURecovered] = []
+        if not wrong & {ErrorCode.CRC_MISMATCH, ErrorCode.MARKER_MISMATCH}:
+            found += of(StartupSeen, events)
         if not wrong:
-            kinds += (FPDURecovered,)
-        elif wrong & {ErrorCode.CRC_MISMATCH, ErrorCode.MARKER_MISMATCH}:
-            kinds = ()
+            found += of(FPDURecovered, events)
         results.append(
-            Counter(
-                (type(each), each.direction, each.seq, each.octets)
-                for each in events
-                if isinstance(each, kinds)
-            )
+            Counter((type(each), each.direction, each.seq, each.octets) for each in found)
         )
     assert results[0] == results[1]

@@ -20,6 +20,9 @@ ALL = (RTR.SEND, RTR.WRITE, RTR.READ)
 WRITE = messages.write(1, 0, b"")[0]
 SEND = messages.send(1, b"")[0]
 REAL_SEND = messages.send(1, b"x")[0]
+REAL_WRITE = messages.write(1, 0, b"x")[0]
+READ = messages.read_request(1, 7, 0, 0, 8, 0)[0]
+TERMINATE = messages.terminate(2, 0, 6)[0]
 
 depths = st.integers(0, LEFT_TO_ULP) | st.sampled_from([0, 1, LEFT_TO_ULP])
 flags = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(letters)))
@@ -37,7 +40,9 @@ def frame(
 request, reply = partial(frame, StartupKind.REQUEST), partial(frame, StartupKind.REPLY)
 
 
-def agreed(one: StartupFrame, other: StartupFrame, dialect: Dialect | None = None) -> Negotiation:
+def agreed(
+    one: StartupFrame | None, other: StartupFrame, dialect: Dialect | None = None
+) -> Negotiation:
     """What they agree on, which must be something."""
     found = negotiate(one, other, dialect)
     assert found is not None
@@ -67,13 +72,16 @@ AGREED: list[tuple[str, StartupFrame, StartupFrame, object]] = [
     ("draft", request("C"), reply("ABC"), (None, ALL)),
     ("draft", request("C"), reply("AD"), (None, (RTR.SEND,))),
     ("draft", request("C"), reply(""), (None, ())),
+    # A Reply without enhanced data means all three.
+    ("draft", request("A"), reply(None), (None, ALL)),
+    ("draft, depths", request(ird=3, ord=5), reply(None), ((None, None), (5, None))),
     # The IRD of the Request is a wish.  The Responder need not grant it.
     ("draft, depths", request(ird=3, ord=9), reply(ird=5, ord=7), ((None, 5), (5, 7))),
 ]
 """Both frames, and what they agree on: IRD and ORD (9.1), or peer-to-peer and the RTR indications
 (9.2)."""
 
-BROKEN: list[tuple[StartupFrame, StartupFrame, list[str], object]] = [
+BROKEN: list[tuple[StartupFrame | None, StartupFrame, list[str], object]] = [
     # The Initiator has too few resources, which is error code 6.
     (request(ird=4), reply(ord=5), ["RFC 6581 9.1"], [(2, 0, 6)]),
     (request(ird=MOST, ord=MOST), reply(ird=128, ord=16), ["RFC 6581 9.1"] * 2, []),
@@ -91,6 +99,8 @@ BROKEN: list[tuple[StartupFrame, StartupFrame, list[str], object]] = [
         (request("AB"), reply(flags, revision=revision), ["RFC 6581 10"], [])
         for flags, revision in ((None, 2), (None, 1), ("AB", 1), (None, 0))
     ),
+    # A Request without enhanced data gets a Reply without.
+    *((one, reply("AB"), ["RFC 6581 10"], []) for one in (None, request(None))),
 ]
 """Both frames, the broken clauses, and the Terminates for them; None if RFC 6581 does not say
 which."""
@@ -112,11 +122,13 @@ def test_agreed(clause: str, one: StartupFrame, other: StartupFrame, wanted: obj
 
 @pytest.mark.parametrize(("one", "other", "wanted", "terminates"), BROKEN)
 def test_broken(
-    one: StartupFrame, other: StartupFrame, wanted: list[str], terminates: object
+    one: StartupFrame | None, other: StartupFrame, wanted: list[str], terminates: object
 ) -> None:
     """The broken clauses, and the Terminates that must answer them.  Nothing is agreed on."""
     found = agreed(one, other)
     assert clauses(found) == wanted
+    if one is None or not one.enhanced:
+        assert agreed(one, other, DRAFT) == found
     assert terminates in (None, [each.terminate for each in found.refused])
     if terminates == [(2, 0, 6)]:
         assert found.ird[0] == 5, "it must have so many if it goes on"
@@ -153,24 +165,6 @@ def test_nothing_is_agreed_on(
     assert negotiate(one, other, dialect) is None
 
 
-@pytest.mark.parametrize(
-    ("one", "dialect"), [(None, None), (request(None), None), (request(None), DRAFT)]
-)
-def test_enhanced_data_in_the_reply_alone(
-    one: StartupFrame | None, dialect: Dialect | None
-) -> None:
-    """RFC 6581 10: a Request without enhanced data gets a Reply without.  The draft, 9, too."""
-    found = negotiate(one, reply("AB"), dialect)
-    assert found is not None and clauses(found) == ["RFC 6581 10"]
-    assert (found.ird, found.ord, found.rtr) == ((None, None), (None, None), None)
-
-
-def test_draft_8_reply_without_enhanced_data() -> None:
-    """The draft, 8: with its revision it means A, B and C."""
-    found = agreed(request("A", ird=3, ord=5), reply(None), DRAFT)
-    assert (found.rtr, found.ird, found.ord) == (ALL, (None, None), (5, None))
-
-
 @given(flags, flags, depths, depths, depths, depths, st.sampled_from([None, DRAFT]))
 def test_any_numbers(
     asked: str, offered: str, ird: int, ord: int, reply_ird: int, reply_ord: int, dialect: Dialect
@@ -188,28 +182,20 @@ def test_any_numbers(
         assert kind is None or found.rtr is not None
 
 
-def test_rtr_of_each_kind() -> None:
-    """RFC 6581 9.2: the three zero-length messages, and messages that are none of them."""
-    read = messages.read_request(1, 7, 0, 0, 8, 0)[0]
-    longer = messages.read_request(1, 7, 0, 1, 8, 0)[0]
-    assert rtr_of(WRITE, 14) is RTR.WRITE
-    assert rtr_of(SEND, 18) is RTR.SEND
-    assert rtr_of(read, len(read)) is RTR.READ
-    assert rtr_of(b"", 0) is RTR.SEND
-    for other in (longer, REAL_SEND, messages.write(1, 0, b"x")[0], b"\x01", bytes(14)):
-        assert rtr_of(other, len(other)) is None
-    assert rtr_of(read[:30], len(read)) is None, "the snap length has cut it"
-    assert rtr_of(bytes([SEND[0] & ~0x40]) + SEND[1:], 18) is None, "not the last segment"
-
-
-REAL_WRITE = messages.write(1, 0, b"x")[0]
-TERMINATE = messages.terminate(2, 0, 6)[0]
 JUDGED: list[tuple[Dialect | None, str, str, bytes, RTR | None, bool]] = [
     # RFC 6581 9.2: the first FPDU is one of the RTR indications agreed on.
     (None, "AC", "ABC", WRITE, RTR.WRITE, True),
     (None, "AC", "ABC", SEND, RTR.SEND, False),
     (None, "AC", "ABC", REAL_SEND, None, False),
     (None, "AC", "ABC", TERMINATE, None, True),
+    (None, "AD", "AD", READ, RTR.READ, True),
+    (None, "AC", "ABC", REAL_WRITE, None, False),
+    # None is of zero length, or whole, or the last segment of its message.
+    (None, "AD", "AD", messages.read_request(1, 7, 0, 1, 8, 0)[0], None, False),
+    (None, "AC", "ABC", bytes(14), None, False),
+    (None, "AD", "AD", READ[:-1], None, False),
+    (None, "AB", "AB", bytes([SEND[0] & ~0x40]) + SEND[1:], None, False),
+    (None, "AB", "AB", b"", RTR.SEND, True),
     # The draft, 8: without a flag the ULP's own Send is the indication.
     (DRAFT, "ABC", "", REAL_SEND, None, True),
     (DRAFT, "ABC", "", SEND, RTR.SEND, False),
@@ -234,7 +220,8 @@ def test_judged(
 ) -> None:
     """The first FPDU is an RTR indication that both agreed on, or breaks a rule."""
     found, broken = agreed(request(asked), reply(offered), dialect).judge(ulpdu, len(ulpdu))
-    assert found is kind
+    assert rtr_of(ulpdu, len(ulpdu)) is found is kind
+    assert not ulpdu or rtr_of(ulpdu[:-1], len(ulpdu)) is None, "the snap length has cut it"
     clause = "RFC 6581 9.2" if dialect is None else f"{DRAFT.value} 8"
     assert (None if broken is None else broken.clause) == (None if may_come else clause)
 

@@ -70,12 +70,6 @@ def test_other_opcodes() -> None:
 # Headers
 
 
-def test_control_octet_of_figure_3() -> None:
-    """RV, Rsv and opcode lie where RFC 5040 figure 3 has them."""
-    assert rdmap.parse_control(0b01_10_0111) == (0b01, 0b10, 0b0111)
-    assert rdmap.build_control(opcode=3) == 0x43
-
-
 FIGURE_HEADERS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any], bytes], str]] = {
     "RFC 5040 figure 6": (
         rdmap.parse_read_request,

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import pytest
 
 from scapy_mpa.wire import ift_indication as ift
 from scapy_mpa.wire import rdmap, sctp_chunks, sctp_ddp, sctp_packet, startup
-from scapy_mpa.wire.ddp import DDPHeader, build_ddp
+from scapy_mpa.wire.ddp import DDPHeader, build_ddp, ulpdus_of
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
-from scapy_mpa.wire.ift_frame import parse_frame_header
+from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout, fpdu_length
+from scapy_mpa.wire.ift_frame import build_frame, parse_frame_header
 from scapy_mpa.wire.terminate import build_terminate, parse_terminate
 from tests.truth.mpastream import REQUEST_KEY, startup_frame
 
@@ -68,15 +69,37 @@ UNFIT: list[Callable[[], object]] = [
 ]
 
 
-def line_of(build: Any) -> str:
-    """Where a row is written, as its name."""
-    return f"line {build.__code__.co_firstlineno}"
+NAMED: list[tuple[Callable[[], object], str]] = [
+    # ULPDU_Length has 16 bits.  With Markers an FPDU begins at a multiple of 4 below 512 (RFC 5044
+    # 4.3).
+    *(
+        (partial(fpdu_layout, ulpdu_length, phase), "not in 0 to 65535")
+        for ulpdu_length in (-1, 65536)
+        for phase in (None, 0)
+    ),
+    *(
+        (partial(laid_out, what, phase), f"cannot begin at offset {phase} modulo")
+        for laid_out, what in ((fpdu_length, 42), (build_fpdu, bytes(42)))
+        for phase in (-4, 1, 2, 3, 6, 510, 511, 512, 516)
+    ),
+    # MULPDU must have room for more than a header.
+    (lambda: ulpdus_of(DDPHeader(True, True, 0, 1, 0x40, 1, 0), b"1", 14), "14 octets"),
+    (
+        lambda: build_frame(b"", b"", 1 << 16, header_crc=False, payload_crc=False),
+        "vtag 65536: one does not fit its field",
+    ),
+    (
+        lambda: build_frame(b"", bytes(1 << 16), 1, header_crc=False, payload_crc=False),
+        "payload_size 65536",
+    ),
+]
+"""Others, with a part of the error's text."""
 
 
-@pytest.mark.parametrize("build", UNFIT, ids=line_of)
-def test_values_that_do_not_fit(build: Callable[[], object]) -> None:
+@pytest.mark.parametrize(("build", "text"), [*((build, ".") for build in UNFIT), *NAMED])
+def test_values_that_do_not_fit(build: Callable[[], object], text: str) -> None:
     """They are refused, not cut to fit a field."""
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=text):
         build()
 
 

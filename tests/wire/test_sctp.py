@@ -3,15 +3,8 @@
 
 import pytest
 
-from scapy_mpa.wire.sctp_chunks import (
-    InitChunk,
-    build_init,
-    build_parameter,
-    parse_init,
-)
-from scapy_mpa.wire.sctp_ddp import (
-    function_name,
-)
+from scapy_mpa.wire.sctp_chunks import InitChunk, build_init, build_parameter, parse_init
+from scapy_mpa.wire.sctp_ddp import function_name
 from scapy_mpa.wire.sctp_packet import (
     Chunk,
     ChunkType,
@@ -21,8 +14,6 @@ from scapy_mpa.wire.sctp_packet import (
     parse_header,
 )
 from tests.truth import sctpstream
-
-# -- RFC 4960 ------------------------------------------------------------------------------------
 
 
 def chunks_of(octets: bytes) -> list[Chunk]:
@@ -53,9 +44,6 @@ def test_rfc5043_5_1_adaptation_indication() -> None:
         other = init._replace(adaptation=indication)
         (read,) = chunks_of(build_init(other, ChunkType.INIT_ACK, build_parameter(7, b"four")))
         assert parse_init(read.value) == other
-
-
-# -- RFC 5043 5.2, RFC 6581 7 --------------------------------------------------------------------
 
 
 def test_function_names() -> None:

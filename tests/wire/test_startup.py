@@ -11,20 +11,23 @@ from hypothesis import strategies as st
 
 from scapy_mpa.layers import MPARequest
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
-from scapy_mpa.wire.forced import DIALECT_NAMES, dialect_in_force, dialect_named
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.startup import (
     StartupFrame,
-    StartupKind,
     build_enhanced,
     build_startup,
     parse_startup,
 )
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, RTR_KEY, startup_frame
 
+RTR_OCTETS = bytes.fromhex("4d 50 41 20 49 44 20 52 74 52 20 46 72 61 6d 65")
+"""The octets of the Key in the proposal (1).  Its words spell the Key differently."""
+ERDMA = REQUEST_KEY + bytes.fromhex("00 81 00 03  0102030405060708") + b"abc"
+
 FRAMES = st.builds(
     startup_frame,
-    st.sampled_from((REQUEST_KEY, REPLY_KEY, RTR_KEY)),
+    st.sampled_from((REQUEST_KEY, REPLY_KEY, RTR_KEY, RTR_OCTETS)),
     markers=st.integers(0, 1),
     crc=st.integers(0, 1),
     rejected=st.integers(0, 1),
@@ -34,9 +37,6 @@ FRAMES = st.builds(
     private_data=st.binary(max_size=600),
     pd_length=st.one_of(st.none(), st.integers(0, 65535)),
 )
-
-
-ERDMA = REQUEST_KEY + bytes.fromhex("00 81 00 03  0102030405060708") + b"abc"
 
 
 def frame(key: bytes = REQUEST_KEY, **fields: Any) -> StartupFrame:
@@ -55,24 +55,6 @@ def test_enhanced_data_of_rfc_6581_9() -> None:
     assert build_enhanced("ACD", 0x0102, 0x0203) == bytes.fromhex("8102 c203")
     assert frame(enhanced=1, revision=2, private_data=bytes(4)).enhanced
     assert found.problems() == []
-
-
-@pytest.mark.parametrize(
-    ("revision", "s", "data"),
-    [
-        (2, 0, b"\x80\x01\x40\x01"),  # S says that there are none
-        (1, 1, b"\x80\x01\x40\x01"),  # RFC 6581 6 wants Rev 2; in Rev 1 that bit is reserved
-        (0, 1, b"\x80\x01\x40\x01"),
-        (2, 1, b"\x80\x01\x40"),  # no room
-        (2, 1, b""),
-    ],
-)
-def test_no_enhanced_data(revision: int, s: int, data: bytes) -> None:
-    """Without S, with another revision or in less than 4 octets there are no enhanced data."""
-    found = frame(enhanced=s, revision=revision, private_data=data)
-    assert not found.enhanced
-    assert (found.control_flags, found.ird, found.ord) == (None, None, None)
-    assert found.private_data == found.data == data
 
 
 @pytest.mark.parametrize(
@@ -116,34 +98,28 @@ def test_problems(fields: dict[str, Any], problem: str | None) -> None:
     assert problem is None or problem in found[0]
 
 
-RTR_OCTETS = bytes.fromhex("4d 50 41 20 49 44 20 52 74 52 20 46 72 61 6d 65")
-"""The octets of the Key in the proposal.  Its words spell the Key differently."""
-
-
-@pytest.mark.parametrize("key", [RTR_KEY, RTR_OCTETS])
-def test_both_spellings_of_the_rtr_frame(key: bytes) -> None:
-    """rtr-frame-proposal-2007 1: both are read, whatever S says.  The first one is written."""
-    octets = key + bytes.fromhex("40 01 0003") + b"abc"
-    found = parse_startup(octets)
-    assert found.kind is StartupKind.RTR
-    assert (found.crc, found.s_bit, found.revision, found.data) == (True, False, 1, b"abc")
-    assert found.problems() == []
-    assert build_startup(found) == RTR_KEY + octets[16:]
-    assert build_startup(found, key=key) == octets
-
-
 @given(FRAMES, st.binary(max_size=20))
 @example(startup_frame(REQUEST_KEY, revision=129, pd_length=3), b"extended" + b"abc")
+@example(startup_frame(RTR_OCTETS, crc=1, private_data=b"abc"), b"")
+# RFC 6581 6 wants S, revision 2, and room for 4 octets.
+@example(startup_frame(REPLY_KEY, enhanced=0, revision=2, private_data=bytes(4)), b"")
+@example(startup_frame(REPLY_KEY, enhanced=1, revision=1, private_data=bytes(4)), b"")
+@example(startup_frame(REPLY_KEY, enhanced=1, revision=0, private_data=bytes(4)), b"")
+@example(startup_frame(REPLY_KEY, enhanced=1, revision=2, private_data=bytes(3)), b"more")
+@example(startup_frame(REPLY_KEY, enhanced=1, revision=2, private_data=bytes(4)), b"")
 def test_every_field_comes_back(octets: bytes, more: bytes) -> None:
     """A frame that is written from its fields is the octets that it was read from."""
-    found = parse_startup(octets + more)
+    found: Any = parse_startup(octets + more)
     # Alibaba's erdma has 8 octets that PD_Length does not count.
     header = 28 if found.revision == 129 else 20
     assert found.length == header + found.pd_length
     assert found.extension == (octets + more)[20:header]
     assert found.data == (octets + more)[header : found.length]
+    key = octets[:16]
+    usual = {"request": REQUEST_KEY, "reply": REPLY_KEY, "rtr": RTR_KEY}[found.kind]
+    assert usual == (RTR_KEY if key == RTR_OCTETS else key)
     again = startup_frame(
-        {"request": REQUEST_KEY, "reply": REPLY_KEY, "rtr": RTR_KEY}[found.kind],
+        key,
         markers=found.markers,
         crc=found.crc,
         rejected=found.rejected,
@@ -154,14 +130,14 @@ def test_every_field_comes_back(octets: bytes, more: bytes) -> None:
         pd_length=found.pd_length,
     )
     assert again == (octets + more)[: found.length]
-    assert build_startup(found) == (octets + more)[: len(build_startup(found))]
-    assert build_startup(found)[20:] == found.extension + found.data
+    assert build_startup(found, key=key) == (octets + more)[: len(build_startup(found))]
+    assert build_startup(found) == usual + octets[16:20] + found.extension + found.data
+    words = found.control_flags, found.ird, found.ord
+    assert found.enhanced == (found.s_bit and found.revision == 2 and len(found.data) >= 4)
     if found.enhanced:
-        assert found.control_flags is not None
-        assert found.ird is not None
-        assert found.ord is not None
-        enhanced = build_enhanced(found.control_flags, found.ird, found.ord)
-        assert enhanced + found.private_data == found.data
+        assert build_enhanced(*words) + found.private_data == found.data
+    else:
+        assert (*words, found.private_data) == (None, None, None, found.data)
 
 
 @pytest.mark.parametrize("place", range(16))
@@ -191,18 +167,6 @@ def test_cut_short(whole: bytes) -> None:
 # -- dialects --------------------------------------------------------------------------------------
 
 
-def test_names() -> None:
-    """Each dialect is found by its name.  None and the dialect itself are accepted, too."""
-    assert len(DIALECT_NAMES) == len(Dialect)
-    for name in DIALECT_NAMES:
-        dialect = dialect_named(name)
-        assert dialect is not None and dialect.value == name
-        assert dialect_named(dialect) is dialect
-    assert dialect_named(None) is None
-    with pytest.raises(LocalProtocolError, match="there is no dialect 'rfc1149'"):
-        dialect_named("rfc1149")
-
-
 def test_dialect_that_contradicts_the_octets_has_no_effect() -> None:
     """A forced dialect has no effect on a revision that it does not have."""
     for revision in range(256):
@@ -212,9 +176,5 @@ def test_dialect_that_contradicts_the_octets_has_no_effect() -> None:
         assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else found.dialect)
         for other in (Dialect.RFC5043, Dialect.DRAFT_IFT_01):
             assert dialect_in_force(found, other) is found.dialect
-
-
-def test_rtr_frame_has_one_dialect() -> None:
-    """It belongs to the Rtr Frame proposal, whatever dialect is forced."""
     for forced in (None, *Dialect):
         assert dialect_in_force(frame(RTR_KEY), forced) is Dialect.RTR_PROPOSAL_2007
