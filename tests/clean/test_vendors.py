@@ -99,18 +99,6 @@ def test_erdma(private_data: bytes, extension: bytes) -> None:
     assert clean(cleaned.frames).frames == cleaned.frames
 
 
-@pytest.mark.parametrize("lost", [(0,), (1,), (0, 1)])
-def test_erdma_supplied(lost: tuple[int, ...]) -> None:
-    """Supplied startup frames have the same form as the captured one of erdma."""
-    conversation = of_erdma(b"", bytes(8))
-    sent = conversation.segments()
-    both = [each for each in sent if each.octets.startswith(b"MPA ID")]
-    frames = conversation.frames([each for each in sent if each not in [both[n] for n in lost]])
-    cleaned = clean(frames)
-    assert startups(cleaned) == [b"MPA ID Req Frame\0\1\0\0", b"MPA ID Rep Frame\0\1\0\0"]
-    assert fpdus(cleaned.frames) == fpdus(frames)
-
-
 @pytest.mark.parametrize("markers", [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("crc", [True, False])
 @pytest.mark.parametrize("is_impaired", [False, True])
