@@ -34,9 +34,9 @@ from tests.clean.cleaning import (
 )
 from tests.craft.strategies import BEGINNINGS, conversations
 from tests.craft.test_impaired import reorder
-from tests.stream.talk import Talk
+from tests.stream.talk import Talk, started
 from tests.stream.work import steps
-from tests.truth import mpastream, pcapfile
+from tests.truth import messages, mpastream, pcapfile
 
 WORD = 0xFFFFFFFF
 WITH_HANDSHAKE = tuple(each for each in BEGINNINGS if each != "nothing")
@@ -106,6 +106,23 @@ def test_sequence_numbers_have_no_gap(conversation: Conversation, seed: int | No
         assert each.flags & SYN or each.seq == expected[each.flow]
         expected[each.flow] = each.seq + each.length + bool(each.flags & (SYN | FIN)) & WORD
         ends.setdefault(each.flow, set()).add(expected[each.flow])
+
+
+def test_an_acknowledgement_is_of_whole_fpdus() -> None:
+    """Its number counts whole FPDUs, without their Markers.  None is written again."""
+    ulpdus = [messages.send(msn, bytes(600))[0] for msn in (1, 2, 3)]
+    octets, truth = mpastream.build_stream(ulpdus, markers=True)
+    talk = started(markers=True)
+    begin = talk.next[0]
+    talk.say(0, octets, size=500)
+    for each in truth:
+        for end in (each.end - 1, each.end, each.end):
+            talk.say(1)
+            talk.segments[-1] = talk.segments[-1]._replace(ack=(begin + end) % 2**32)
+    cleaned = segments(clean(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))).frames)
+    written = [each.ack for each in cleaned if each.flow != cleaned[0].flow]
+    lengths = [len(mpastream.build_stream(ulpdus[:count])[0]) for count in range(4)]
+    assert written[1:] == [begin + length for length in lengths]
 
 
 @pytest.mark.parametrize("at", range(2, 12))
