@@ -47,6 +47,7 @@ SITUATIONS: list[tuple[str, str, int, int]] = [
     (">p < >r <A", ">P <A", 0, 0),
     (">p >r+1 > <A", ">P <A", 0, 0),
     ("...>N >Q- <A+1 >fg <fg", ">Q <A >fg <fg", 1, 0),
+    (">w+1 >Q <A >f", ">wQ <A >f", 0, 0),
     (">f >Q <A >g >f", ">yQ <A >fgf", 0, 0),
     *((f">P+{late} < <B{MANY}", f">P <B{MANY}", 0, 1) for late in (1, 2, 8, 58)),
     *((f">P <B+{late}{MANY}", f">P <B{MANY}", 0, 0) for late in (1, 2, 8, 58)),
@@ -56,7 +57,6 @@ SITUATIONS: list[tuple[str, str, int, int]] = [
     ("...>h <h", ">K <L >h <h", 2, 1),
     (">Q- <A", ">Q <A", 1, 0),
     (">Q- <L", ">K <L", 1, 0),
-    (">w+1 >Q <A >f", ">wQ <A >f", 0, 0),
     # What other tools take for copies of supplied startup frames, and what they do not know.
     ("<w >Q- <A- >f >g", "<w >Q <A >fg", 2, 1),
     (">Q <A >T >f <f", ">Q <A >f <f", 0, 0),
