@@ -15,12 +15,13 @@ from scapy_mpa.capture.tcp import tcp_segment
 from scapy_mpa.stream.segment import Segment
 
 
-def read(file: bytes) -> list[Frame]:
-    """All frames of a file without a problem."""
-    capture = open_capture(io.BytesIO(file))
-    frames = list(capture)
-    assert capture.problem is None
-    assert capture.frames == len(frames)
+def frames_of(capture: Path | bytes) -> list[Frame]:
+    """The frames of a capture that must be complete."""
+    source = io.BytesIO(capture) if isinstance(capture, bytes) else capture
+    with open_capture(source) as opened:
+        frames = list(opened)
+    assert opened.problem is None, opened.problem
+    assert opened.frames == len(frames)
     return frames
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
-from tests.capture.reading import read
+from tests.capture.reading import frames_of
 
 ORDERS = ("<", ">")
 
@@ -32,7 +32,7 @@ record = st.tuples(
 def test_every_variant(order: str, magic: int, unit: int, records: list[build.Record]) -> None:
     """Either byte order, micro- or nanoseconds: the same frames."""
     file = build.pcap(records, order=order, magic=magic, link=276)
-    assert read(file) == [
+    assert frames_of(file) == [
         Frame(
             number,
             seconds * 10**9 + fraction * unit,
@@ -59,7 +59,7 @@ def test_impossible_length(captured: int) -> None:
     Super-segments and odd interfaces have frames larger than any snap length, which are read.
     """
     largest = bytes(1 << 24)
-    (frame,) = read(build.pcap([(0, 0, largest, len(largest))]))
+    (frame,) = frames_of(build.pcap([(0, 0, largest, len(largest))]))
     assert frame.octets == largest
     good = build.pcap([(0, 0, b"abcd", 4)])
     damaged = struct.pack("<IIII", 0, 0, captured, captured)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture.build import block, enhanced, interface, option, packet, section, simple
-from tests.capture.reading import read
+from tests.capture.reading import frames_of
+from tests.capture.test_damage import outcome
 
 IF_NAME, IF_TSRESOL, IF_TSOFFSET = 2, 9, 14
 ORDERS = ("<", ">")
@@ -28,10 +29,9 @@ Make = Callable[..., bytes]
 
 def problem(file: bytes, frames: int = 0) -> str:
     """The problem of a file, after so many frames."""
-    capture = open_capture(io.BytesIO(file))
-    assert len(list(capture)) == frames
-    assert capture.problem is not None
-    return str(capture.problem)
+    found, text = outcome(io.BytesIO(file))
+    assert len(found) == frames
+    return text
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -47,7 +47,7 @@ def test_every_block_with_a_frame(order: str) -> None:
         + simple(b"ijkl", 90, order)
         + simple(b"mn", 2, order)
     )
-    assert read(file) == [
+    assert frames_of(file) == [
         Frame(1, 1_700_000_000_123_456_000, 1, b"abc", 1500, "eth0"),
         Frame(2, 1000, 113, b"defgh", 5, None),
         Frame(3, 0, 1, b"ijkl", 90, "eth0"),
@@ -79,16 +79,16 @@ def test_time(
         options += option(IF_TSOFFSET, struct.pack(order + "q", offset), order)
     make = packet if obsolete else enhanced
     file = section(order) + interface(order, options=options) + make(b"x", order, ticks=ticks)
-    (frame,) = read(file)
+    (frame,) = frames_of(file)
     assert frame.time_ns == floor((ticks * unit + (offset or 0)) * 10**9)
 
 
-frames_of_section = st.lists(
+of_section = st.lists(
     st.tuples(st.integers(0, 2), st.binary(max_size=40), st.integers(0, 100)), max_size=4
 )
 
 
-@given(sections=st.lists(st.tuples(orders, frames_of_section), min_size=1, max_size=4))
+@given(sections=st.lists(st.tuples(orders, of_section), min_size=1, max_size=4))
 def test_sections_of_either_byte_order(
     sections: list[tuple[str, list[tuple[int, bytes, int]]]],
 ) -> None:
@@ -103,7 +103,7 @@ def test_sections_of_either_byte_order(
         for index, octets, more in frames:
             file += enhanced(octets, order, index=index, original=len(octets) + more)
             expected.append((octets, len(octets) + more, 10 * which + index, f"s{which}i{index}"))
-    found = read(file)
+    found = frames_of(file)
     assert [frame.number for frame in found] == list(range(1, len(expected) + 1))
     assert [(*f[3:5], f.link_type, f.interface) for f in found] == expected
 
@@ -117,13 +117,13 @@ def test_unknown_blocks_are_skipped(kind: int, body: bytes, order: str) -> None:
     """Blocks of any other type are skipped anywhere."""
     other = block(kind, body, order)
     file = section(order) + other + interface(order) + other + enhanced(b"x", order) + other
-    assert [frame.octets for frame in read(file)] == [b"x"]
+    assert [frame.octets for frame in frames_of(file)] == [b"x"]
 
 
 def test_long_unknown_block_is_skipped() -> None:
     """A skipped block may be longer than any window."""
     long = block(0x80000001, bytes((1 << 25) + 4))
-    frames = read(section() + interface() + enhanced(b"a") + long + enhanced(b"b"))
+    frames = frames_of(section() + interface() + enhanced(b"a") + long + enhanced(b"b"))
     assert [frame.octets for frame in frames] == [b"a", b"b"]
 
 
@@ -149,7 +149,7 @@ def test_other_major_version() -> None:
 )
 def test_interface_name(value: bytes, name: str | None) -> None:
     """``if_name`` is UTF-8. Invalid octets are replaced, and a far too long name is cut."""
-    (frame,) = read(section() + interface(options=option(IF_NAME, value)) + enhanced(b"x"))
+    (frame,) = frames_of(section() + interface(options=option(IF_NAME, value)) + enhanced(b"x"))
     assert frame.interface == name
 
 
@@ -193,7 +193,7 @@ def test_any_options(octets: bytes, order: str, make: Make) -> None:
     """With any options of an interface or a frame, the frames are read."""
     file = section(order) + interface(order, options=octets) + interface(order)
     file += enhanced(b"x", order) + make(bytes(20), order, options=octets, index=1)
-    frames = read(file + enhanced(b"y", order, index=1))
+    frames = frames_of(file + enhanced(b"y", order, index=1))
     assert [len(frame.octets) >= 5 for frame in frames] == [False, True, False]
 
 
@@ -205,7 +205,7 @@ def test_section_length(order: str, length: int) -> None:
     header[16:24] = struct.pack(order + "q", length)
     one = bytes(header) + interface(order) + enhanced(b"x", order)
     other = section() + interface() + enhanced(b"y")
-    assert [frame.octets for frame in read(one + other + one)] == [b"x", b"y", b"x"]
+    assert [frame.octets for frame in frames_of(one + other + one)] == [b"x", b"y", b"x"]
 
 
 HEAD = section() + interface()
@@ -255,5 +255,5 @@ def test_damage(what: str) -> None:
 def test_many_interfaces() -> None:
     """As many interfaces as in merged files are accepted. More would only fill memory."""
     many = section() + interface() * (1 << 16)
-    assert len(read(many + enhanced(b"x", index=65535))) == 1
+    assert len(frames_of(many + enhanced(b"x", index=65535))) == 1
     assert "more than 65536 interfaces" in problem(many + interface() + enhanced(b"x"))

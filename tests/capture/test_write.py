@@ -20,7 +20,7 @@ from scapy_mpa.capture.write import PcapWriter, write_frames
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.capture.build import SOURCE4, SOURCE6, TARGET4, TARGET6
-from tests.capture.reading import read, shown
+from tests.capture.reading import frames_of, shown
 
 MACS = bytes(range(6)), bytes(range(6, 12))
 PORTS = 40000, 4000
@@ -95,7 +95,7 @@ def pcapng(frames: Iterable[Frame], comment: str | None = None) -> bytes:
 @given(FRAMES, st.text(max_size=20))
 def test_pcapng_is_read_back(frames: list[Frame], comment: str) -> None:
     """Times, link types, interfaces and lengths are read as they were written."""
-    assert read(pcapng(frames, comment)) == frames
+    assert frames_of(pcapng(frames, comment)) == frames
 
 
 @given(FRAMES)
@@ -106,7 +106,7 @@ def test_pcap_is_read_back(frames: list[Frame]) -> None:
     wanted = [each._replace(link_type=1, interface=None) for each in frames]
     for each in wanted:
         writer.write(each)
-    assert read(file.getvalue()) == [
+    assert frames_of(file.getvalue()) == [
         each._replace(time_ns=each.time_ns // 1000 * 1000) for each in wanted
     ]
 
@@ -134,7 +134,7 @@ def test_format_by_name(tmp_path: Path) -> None:
             write_frames(tmp_path / name, frames)
             octets = (tmp_path / name).read_bytes()
             assert octets[:4].hex() == magic
-            assert read(octets) == frames
+            assert frames_of(octets) == frames
     with pytest.raises(LocalProtocolError, match="pcapng"):
         write_frames(tmp_path / "a.pcap", [frame], comments={1: "no place"})
     with pytest.raises(LocalProtocolError, match="there is no frame 2 to comment on"):

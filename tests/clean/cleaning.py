@@ -9,14 +9,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scapy_mpa.capture import Decoder, Frame, open_capture
+from scapy_mpa.capture import Frame
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Report, Written
 from scapy_mpa.stream.events import Event, FPDURecovered
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
+from tests.capture.reading import frames_of as frames_of
 from tests.capture.reading import shown
+from tests.stream import feed
 
 
 class Cleaned(NamedTuple):
@@ -50,15 +51,6 @@ def renumbered(frames: Iterable[Frame]) -> list[Frame]:
     return [frame._replace(number=number) for number, frame in enumerate(frames, 1)]
 
 
-def frames_of(capture: Path | bytes) -> list[Frame]:
-    """The frames of a capture that must be complete."""
-    source = io.BytesIO(capture) if isinstance(capture, bytes) else capture
-    with open_capture(source) as opened:
-        frames = list(opened)
-    assert opened.problem is None, opened.problem
-    return frames
-
-
 def clean(frames: Iterable[Frame], limits: Limits | None = None, **options: Any) -> Cleaned:
     """Clean a capture; the cleaner must hold nothing at the end."""
     cleaner = Cleaner(limits=limits, **options)
@@ -71,14 +63,12 @@ def clean(frames: Iterable[Frame], limits: Limits | None = None, **options: Any)
 
 def events(frames: Iterable[Frame]) -> list[Event]:
     """All events of a capture."""
-    flows = Flows()
-    found = [event for each in segments(frames) for event in flows.receive(each)]
-    return found + flows.finish()
+    return feed.feed(feed.decoded(frames))
 
 
 def recovered(frames: Iterable[Frame]) -> list[FPDURecovered]:
     """All FPDUs of a capture."""
-    return [each for each in events(frames) if isinstance(each, FPDURecovered)]
+    return feed.fpdus(events(frames))
 
 
 def fpdus(frames: Iterable[Frame]) -> Counter[tuple[bytes, int, bytes, str]]:
@@ -91,8 +81,7 @@ def fpdus(frames: Iterable[Frame]) -> Counter[tuple[bytes, int, bytes, str]]:
 
 def segments(frames: Iterable[Frame]) -> list[Segment]:
     """The TCP segments of a capture."""
-    decoder = Decoder()
-    return [segment for frame in frames if (segment := decoder.segment(frame)) is not None]
+    return list(feed.decoded(frames))
 
 
 def startups(cleaned: Cleaned) -> list[bytes]:

@@ -14,7 +14,8 @@ from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, FPDURecovered
 from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.segment import Segment as Received
-from tests.clean.cleaning import clean, events, fpdus, frames_of, segments
+from tests.clean.cleaning import clean, events, fpdus, frames_of
+from tests.clean.test_startup import sent
 from tests.cli.command import run
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started, whole
 from tests.truth import messages, mpastream, pcapfile
@@ -65,10 +66,7 @@ def test_a_syn_with_octets(payload: bytes) -> None:
     frames = frames_of(capture([talk.segments]))
     cleaned = clean(frames)
     assert fpdus(cleaned.frames) == fpdus(frames)
-    sent = [each for each in segments(cleaned.frames) if each.flow == segments(frames)[0].flow]
-    numbers = [(each.seq + bool(each.flags & SYN), len(each.payload)) for each in sent]
-    assert all(a + length == b for (a, length), (b, _) in itertools.pairwise(numbers))
-    octets = b"".join(each.payload for each in sent)
+    octets = b"".join(octets for side, octets in sent(cleaned.frames) if side == 0)
     assert octets == (b"" if REQUEST.startswith(payload) else payload) + REQUEST + STREAM
     assert not [each for each in events(cleaned.frames) if isinstance(each, ErrorFound)]
 

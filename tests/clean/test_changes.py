@@ -34,9 +34,9 @@ from tests.clean.cleaning import (
 )
 from tests.craft.strategies import BEGINNINGS, conversations
 from tests.craft.test_impaired import reorder
-from tests.stream.talk import Talk
+from tests.stream.talk import Talk, started
 from tests.stream.work import steps
-from tests.truth import mpastream, pcapfile
+from tests.truth import messages, mpastream, pcapfile
 
 WORD = 0xFFFFFFFF
 WITH_HANDSHAKE = tuple(each for each in BEGINNINGS if each != "nothing")
@@ -108,6 +108,23 @@ def test_sequence_numbers_have_no_gap(conversation: Conversation, seed: int | No
         ends.setdefault(each.flow, set()).add(expected[each.flow])
 
 
+def test_an_acknowledgement_is_of_whole_fpdus() -> None:
+    """Its number counts whole FPDUs, without their Markers.  None is written again."""
+    ulpdus = [messages.send(msn, bytes(600))[0] for msn in (1, 2, 3)]
+    octets, truth = mpastream.build_stream(ulpdus, markers=True)
+    talk = started(markers=True)
+    begin = talk.next[0]
+    talk.say(0, octets, size=500)
+    for each in truth:
+        for end in (each.end - 1, each.end, each.end):
+            talk.say(1)
+            talk.segments[-1] = talk.segments[-1]._replace(ack=(begin + end) % 2**32)
+    cleaned = segments(clean(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))).frames)
+    written = [each.ack for each in cleaned if each.flow != cleaned[0].flow]
+    lengths = [len(mpastream.build_stream(ulpdus[:count])[0]) for count in range(4)]
+    assert written[1:] == [begin + length for length in lengths]
+
+
 @pytest.mark.parametrize("at", range(2, 12))
 def test_a_dropped_reset_is_not_written_where_numbers_have_changed(at: int) -> None:
     """With the new numbers it might be in the window."""
@@ -126,19 +143,6 @@ def test_a_dropped_reset_is_not_written_where_numbers_have_changed(at: int) -> N
     assert fpdus(cleaned) == fpdus(frames)
     copied = [each for each in cleaned if each.octets == octets]
     assert [each for each in segments(cleaned) if each.flags & RST] == segments(copied)
-
-
-def test_an_rtr_frame_is_removed() -> None:
-    """What follows it then follows the Request."""
-    begin = 'rtr-frame both\nmarkers both\nstrict off\nstartup rtr-private-data "ready"\n'
-    sends = "initiator send 600\nresponder send 600\n" * 4
-    frames = parse_scenario(f"{begin}{sends}close").frames()
-    cleaned = clean(frames)
-    assert "1 Rtr Frame removed" in list(cleaned.report.lines())
-    assert not any(b"MPA ID Rtr" in each.payload for each in segments(cleaned.frames))
-    expected = fpdus(frames)
-    assert expected.total() == 8
-    assert fpdus(cleaned.frames) == expected
 
 
 @pytest.mark.slow
@@ -174,46 +178,6 @@ def test_other_traffic_keeps_its_place() -> None:
     assert [each.octets for each in written if each.time_ns % 2] == [
         each.octets for each in frames if each.time_ns % 2
     ]
-
-
-def test_a_second_handshake() -> None:
-    """Octets in streaming mode have the numbers of supplied startup frames, which look like copies.
-
-    So these follow a handshake of their own, though the SYN was captured.
-    """
-    begin = 'markers both\nack-every 0\nresponder octets "hello"\nstartup'
-    frames = renumbered(parse_scenario(f"{begin}\nrepeat 3 initiator send 100").frames())
-    startup = [each.number for each in frames if b"MPA ID Re" in each.octets]
-    cleaned = clean(renumbered(each for each in frames if each.number not in startup))
-    assert len(startup) == cleaned.report.startup_frames == 2
-    why = "scapy-mpa clean: supplied, so that other tools do not take the startup frames for copies"
-    assert cleaned.comments[:3] == [why] * 3
-    assert cleaned.report.handshakes == 1
-
-
-@pytest.mark.parametrize("crc", [False, True])
-def test_bits_of_supplied_startup_frames(crc: bool) -> None:
-    """C is set if CRCs are on, as FPDUs or the other startup frame show; M is not set."""
-    sends = [f"initiator send {size}\nresponder send {size}\n" for size in range(200, 2000, 100)]
-    frames = parse_scenario(f"crc {'both' if crc else 'neither'}\n{''.join(sends)}").frames()
-    for part in frames[5:], frames[4:5]:
-        written = startup_frames(clean(renumbered(part)))
-        assert [(each.crc, each.markers, each.revision) for each in written] == [
-            (crc, False, 1)
-        ] * 2
-
-
-def test_octets_captured_after_the_request_that_follows_them() -> None:
-    """Octets in streaming mode are written before the startup frame that follows them."""
-    conversation = parse_scenario('initiator octets "hello"\nstartup\ninitiator send "x"')
-    sent = conversation.segments()
-    hello = next(at for at, each in enumerate(sent) if each.octets == b"hello")
-    request = next(at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID Req"))
-    sent.insert(request, sent.pop(hello))
-    cleaned = clean(conversation.frames(sent))
-    first = [each.payload for each in segments(cleaned.frames) if each.payload and each.seq < 1100]
-    assert [octets[:10] for octets in first][:2] == [b"hello", b"MPA ID Req"]
-    assert cleaned.report.left_out == 0
 
 
 @pytest.mark.parametrize("host", ["10.0.0.{}:4000", "[fd00::{}]:4000"])

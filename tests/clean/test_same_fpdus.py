@@ -12,15 +12,11 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
-from scapy_mpa.craft.scenario import parse_scenario
-from scapy_mpa.stream.events import ErrorFound
 from tests.captures import OVER_IFT, OVER_SCTP, OVER_TCP, PCAPS, capture_name
-from tests.clean.cleaning import clean, events, fpdus, frames_of, renumbered, segments, startups
+from tests.clean.cleaning import clean, fpdus, frames_of, renumbered
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import IMPAIRMENTS, Impairment, lose, reorder
 from tests.straight.ways import recovery_alone
-from tests.stream.talk import REPLY, REQUEST, STREAM, Talk
-from tests.truth import pcapfile
 from tests.truth.cases import case
 
 SOUND = ("none", "CRC", "flip", "FPDUPTR")
@@ -71,82 +67,6 @@ def test_crafted_conversations(impair: Impairment, conversation: Conversation, s
     frames = conversation.frames(impair(conversation.segments(), random.Random(seed)))
     is_rejected = any(getattr(each, "rejected", False) for each in conversation.script)
     check(frames, twice=not (is_rejected and impair is lose))
-
-
-def rejected_first() -> Conversation:
-    """A rejected startup, an accepted one, and an FPDU of each side."""
-    startups = 'revision 1\nstartup rejected\nstartup private-data "odd"'
-    return parse_scenario(f"{startups}\ninitiator send 100\nresponder send 100")
-
-
-@pytest.mark.parametrize(
-    ("missing", "supplied"),
-    [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1), ((0, 2), 2)],
-)
-def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int) -> None:
-    """A missing Request or Reply is supplied once, a missing rejection never.
-
-    The startup frames are a Request, its rejection, another Request and its Reply.  Private Data
-    of any length make a hole that is no multiple of 4 octets, while FPDUs are.
-    """
-    conversation = rejected_first()
-    sent = conversation.segments()
-    frames = [each for each in sent if each.octets.startswith(b"MPA ID")]
-    lost = [frames[at] for at in missing]
-    captured = conversation.frames([each for each in sent if each not in lost])
-    check(captured)
-    cleaned = clean(captured)
-    assert (cleaned.report.fpdus, cleaned.report.startup_frames) == (2, supplied)
-    assert [each[7:10] for each in startups(cleaned)][-2:] == [b"Req", b"Rep"]
-
-
-def test_a_rejection_captured_after_the_next_startup() -> None:
-    """It is written before the next Request, and no startup frame is supplied."""
-    conversation = rejected_first()
-    sent = conversation.segments()
-    rejected = [at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID")][:2]
-    late = [sent.pop(at) for at in reversed(rejected)]
-    captured = conversation.frames([*sent, *reversed(late)])
-    check(captured)
-    cleaned = clean(captured)
-    assert cleaned.report.startup_frames == 0
-    assert [each[7:10] for each in startups(cleaned)] == [b"Req", b"Rep"] * 2
-
-
-def test_fpdus_before_a_request() -> None:
-    """They are written after the startup frames, and no other FPDU takes their numbers."""
-    talk = Talk()
-    for direction, octets in ((0, STREAM), (0, REQUEST), (1, REPLY), (0, STREAM), (0, STREAM)):
-        talk.say(direction, octets)
-    check(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))))
-
-
-def long_talk() -> Conversation:
-    """A conversation of more than 64 segments.  Each is acknowledged at once."""
-    startup = 'startup private-data "asked" reply-private-data "answered"\n'
-    sends = "initiator send 100\nresponder send 200\n" * 25
-    return parse_scenario(f"markers both\nack-every 1\n{startup}{sends}")
-
-
-@pytest.mark.parametrize("late", [1, 2, 8, 30, 58])
-@pytest.mark.parametrize("which", [(0,), (1,), (0, 1)])
-def test_late_startup_frames(which: tuple[int, ...], late: int) -> None:
-    """They are written once, before the FPDUs, and no side is reported to send too early."""
-    conversation = long_talk()
-    sent = conversation.segments()
-    frames = [each for each in sent if each.octets.startswith(b"MPA ID")]
-    for number in reversed(which):
-        at = sent.index(frames[number])
-        sent.insert(at + late, sent.pop(at))
-    captured = conversation.frames(sent)
-    check(captured)
-    cleaned = clean(captured)
-    # Of a late Request, an acknowledgement was copied before.
-    assert (cleaned.report.startup_frames, cleaned.report.handshakes) == (0, 0 in which)
-    written = [each.payload[20:] for each in segments(cleaned.frames) if each.payload]
-    assert written[:2] == [b"asked", b"answered"]
-    assert b"answered" not in written[2:]
-    assert not [each for each in events(cleaned.frames) if isinstance(each, ErrorFound)]
 
 
 @pytest.mark.parametrize("name", ["mpa-rev2-enhanced", "erdma"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scapy_mpa.cli.words import WORDS
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
 from tests.cli.command import (
     FIVE_CONNECTIONS,
@@ -146,14 +147,13 @@ def test_layers() -> None:
 
 def test_headers(tmp_path: Path) -> None:
     """For messages that are an RDMAP header, its fields follow those of the DDP header."""
-    scenario, path = tmp_path / "headers.mpa", tmp_path / "headers.pcap"
-    scenario.write_text(
+    path = tmp_path / "headers.pcap"
+    parse_scenario(
         "initiator immediate hex:0102030405060708\n"
         "initiator atomic fetch-add stag 0x10 to 0x20 original 41 add-or-swap-data 5\n"
         "initiator atomic cmp-swap stag 0x11 to 0x21 add-or-swap-data 8 compare-data 7 original 7\n"
         "initiator read 4 sink-stag 1 sink-to 2 src-stag 3 src-to 4"
-    )
-    run("craft", scenario, "-o", path)
+    ).write(path)
     lines = run("dissect", "--type", "fpdu", path).stdout
     for shown in (
         "Immediate Data qn 0 msn 1 mo 0 8 octets L 0x0102030405060708,",

@@ -55,9 +55,8 @@ def test_no_latencies_to_show() -> None:
 )
 def test_slowest_of_the_selected_connections(steps: str, count: int, tmp_path: Path) -> None:
     """Only selected connections count. Without a latency the table is left out."""
-    scenario, path = tmp_path / "reads.mpa", tmp_path / "reads.pcap"
-    scenario.write_text(steps)
-    run("craft", scenario, "-o", path, "--connections", 4)
+    path = tmp_path / "reads.pcap"
+    run("craft", "-", "-o", path, "--connections", 4, stdin=steps.encode())
     shown = run("summary", "--top", 5, "--where", "connection=2", path).stdout
     rows = [line.split()[0] for line in shown.partition("Latency us")[2].splitlines()[1:]]
     assert rows == ["2"] * count

@@ -7,7 +7,6 @@ The reference is the same capture with all frames in one file.
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,9 +14,9 @@ import pytest
 
 from tests.capture.build import enhanced, interface, pcap, section
 from tests.capture.compressed import COMPRESS, SUFFIXES
+from tests.clean import cleaning
 from tests.cli.command import PCAPS, parsed, run
 
-HEADER, RECORD = 24, 16
 SECOND = 1_000_000
 
 Stamped = tuple[int, bytes]
@@ -25,14 +24,8 @@ Stamped = tuple[int, bytes]
 
 
 def frames_of(path: Path) -> list[Stamped]:
-    """The frames of a little-endian pcap file."""
-    octets = path.read_bytes()
-    at, found = HEADER, []
-    while at < len(octets):
-        seconds, fraction, length, _ = struct.unpack_from("<IIII", octets, at)
-        found.append((seconds * SECOND + fraction, octets[at + RECORD : at + RECORD + length]))
-        at += RECORD + length
-    return found
+    """The frames of a capture."""
+    return [(each.time_ns // 1000, each.octets) for each in cleaning.frames_of(path)]
 
 
 FRAMES = frames_of(PCAPS / "mix_mpa1_crcon.pcap")

@@ -8,11 +8,11 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -39,16 +39,27 @@ def whole(path: Path) -> list[Record]:
     return lines_of(run("dissect", "--json", *ALL, path).stdout)
 
 
+class Place(NamedTuple):
+    """A frame: its number, seconds after the first, and its IPv4 endpoints."""
+
+    frame: int
+    time: float
+    ends: frozenset[str]
+
+
 @lru_cache
-def read(path: Path) -> list[tuple[float, frozenset[str]]]:
-    """By frame, as Scapy reads it, seconds since the epoch and the IPv4 endpoints."""
+def read(path: Path) -> list[Place]:
+    """The frames of a capture, as Scapy reads it."""
+    packets = rdpcap(str(path))
     return [
-        (float(packet.time), frozenset(_endpoints(packet)) if TCP in packet else frozenset())
-        for packet in rdpcap(str(path))
+        Place(number, float(packet.time - packets[0].time), frozenset(_endpoints(packet)))
+        for number, packet in enumerate(packets, 1)
     ]
 
 
 def _endpoints(packet: Any) -> list[str]:
+    if TCP not in packet:
+        return []
     ip, tcp = packet[IP], packet[TCP]
     return [f"{ip.src}:{tcp.sport}", f"{ip.dst}:{tcp.dport}"]
 
@@ -59,24 +70,10 @@ def frames(record: Record) -> set[int]:
     return {record["frame"], *record.get("frames", ()), *brought}
 
 
-def is_in(record: Record, *ranges: Container[int]) -> bool:
-    """True if any frame of the record is in these ranges."""
-    return record["type"] not in ENDS_OF_CAPTURE and any(
-        frame in each for frame in frames(record) for each in ranges
-    )
-
-
-def is_between(path: Path, record: Record, begin: float, end: float) -> bool:
-    """True if any frame of the record was captured within this time after the first."""
-    start = read(path)[0][0]
-    return record["type"] not in ENDS_OF_CAPTURE and any(
-        begin <= read(path)[frame - 1][0] - start <= end for frame in frames(record)
-    )
-
-
 def date(path: Path, seconds: float) -> str:
     """The date of so many seconds after the first frame."""
-    return datetime.fromtimestamp(read(path)[0][0] + seconds, timezone.utc).isoformat()
+    first = float(rdpcap(str(path), 1)[0].time)
+    return datetime.fromtimestamp(first + seconds, timezone.utc).isoformat()
 
 
 def is_of(record: Record, numbers: Iterable[int]) -> bool:
@@ -114,25 +111,42 @@ OF_CONNECTIONS: list[tuple[Path, str, Pick]] = [
 ]
 """A capture, options, and which records belong to the connections that they select."""
 
-OF_RECORDS: list[tuple[Path, str, Pick]] = [
-    (LOSSY, "--frames 100-200", lambda each: is_in(each, range(100, 201))),
-    (LOSSY, "--frames -9,460-", lambda each: is_in(each, range(10), range(460, 9999))),
-    (LOSSY, "--frames 9 --frames 12", lambda each: is_in(each, (9, 12))),
-    (LOSSY, "--between 0.1 0.5", lambda each: is_between(LOSSY, each, 0.1, 0.5)),
-    (
-        PROBE,
-        "--between -1 7 --between 99 999999",
-        lambda each: is_between(PROBE, each, 0, 7) or is_between(PROBE, each, 99, 9e9),
-    ),
-    (
-        PROBE,
-        f"--between {date(PROBE, 3)} '{date(PROBE, 60)[:-6].replace('T', ' ')}'",
-        lambda each: is_between(PROBE, each, 3, 60),
-    ),
-    (PROBE, "--where type=error", lambda each: each["type"] == "error"),
+WITHIN: list[tuple[Path, str, Callable[[Place], bool]]] = [
+    (LOSSY, "--frames 100-200", lambda at: 100 <= at.frame <= 200),
+    (LOSSY, "--frames -9,460-", lambda at: at.frame <= 9 or at.frame >= 460),
+    (LOSSY, "--frames 9 --frames 12", lambda at: at.frame in (9, 12)),
+    (LOSSY, "--between 0.1 0.5", lambda at: 0.1 <= at.time <= 0.5),
+    (PROBE, "--frames 1000", lambda at: at.frame == 1000),
+    (PROBE, "--frames 700-720,90", lambda at: at.frame in (90, *range(700, 721))),
+    (PROBE, "--between 5.5 20", lambda at: 5.5 <= at.time <= 20),
+    (PROBE, "--between -1 7 --between 99 999999", lambda at: at.time <= 7 or at.time >= 99),
+    (PROBE, f"--between {date(PROBE, 3)} {date(PROBE, 60)}", lambda at: 3 <= at.time <= 60),
+    (PROBE, "--frames 300- --between 5.5 20", lambda at: at.frame >= 300 and 5.5 <= at.time <= 20),
+]
+"""A capture, options, and which frames they select."""
+
+
+def found_within(path: Path, is_selected: Callable[[Place], bool]) -> Pick:
+    """Select the records of which a selected frame has octets."""
+    chosen = {each.frame for each in read(path) if is_selected(each)}
+    return lambda each: each["type"] not in ENDS_OF_CAPTURE and bool(chosen & frames(each))
+
+
+def sent_within(path: Path, is_selected: Callable[[Place], bool]) -> Pick:
+    """Select the connections that have a segment in a selected frame."""
+    seen = {each.ends for each in read(path) if is_selected(each)}
+    return lambda each: {each.get("src"), each.get("dst")} in seen
+
+
+OF_ENDS: list[tuple[Path, str, Pick]] = [
     (PROBE, "--where 'errors>=2'", lambda each: each.get("errors", 0) >= 2),
     (LOSSY, "--where 'retransmitted>0'", lambda each: any(sides(each, "retransmitted"))),
     (LOSSY, "--where 'fpdus.src>50'", lambda each: sides(each, "fpdus")[:1] > [50]),
+]
+OF_RECORDS: list[tuple[Path, str, Pick]] = [
+    *((path, options, found_within(path, chosen)) for path, options, chosen in WITHIN),
+    *OF_ENDS,
+    (PROBE, "--where type=error", lambda each: each["type"] == "error"),
     (PROBE, "--where 'not_followed.not TCP=6'", lambda each: each["type"] == CAPTURE_END),
     (
         PROBE,
@@ -140,11 +154,13 @@ OF_RECORDS: list[tuple[Path, str, Pick]] = [
         lambda each: (
             40 <= each.get("connection", 0) <= 60
             and each.get("out_of_order") is False
-            and is_in(each, range(500, 9999))
+            and max(frames(each)) >= 500
         ),
     ),
 ]
 """The same for records."""
+IN_WINDOW = [(path, options, sent_within(path, chosen)) for path, options, chosen in WITHIN]
+"""The same for connections."""
 
 
 def is_finding(record: Record) -> bool:
@@ -166,31 +182,6 @@ def test_dissect(path: Path, options: str, pick: Pick) -> None:
     lines = run("dissect", *shlex.split(options), path).stdout.splitlines()
     usual = [each for each in expected if "src" in each and each["type"] != "message"]
     assert len(lines) == len(usual)
-
-
-def in_window(path: Path, frames: Container[int], begin: float = 0, end: float = 1e9) -> Pick:
-    """Select the connections with a segment that was captured then."""
-    start = read(path)[0][0]
-    seen = {
-        ends
-        for number, (time, ends) in enumerate(read(path), 1)
-        if number in frames and begin <= time - start <= end
-    }
-    return lambda each: {each.get("src"), each.get("dst")} in seen
-
-
-ALL_FRAMES = range(1 << 30)
-IN_WINDOW: list[tuple[Path, str, Pick]] = [
-    (PROBE, "--frames 1000", in_window(PROBE, range(1000, 1001))),
-    (PROBE, "--frames 700-720,90", in_window(PROBE, {90, *range(700, 721)})),
-    (PROBE, "--frames -100", in_window(PROBE, range(101))),
-    (PROBE, "--between 5.5 20", in_window(PROBE, ALL_FRAMES, 5.5, 20)),
-    (PROBE, "--frames 300- --between 5.5 20", in_window(PROBE, range(300, 1 << 30), 5.5, 20)),
-]
-"""The same for connections."""
-
-
-OF_ENDS = [case for case in OF_RECORDS if re.search("errors|ird|retransmitted|fpdus", case[1])]
 
 
 @pytest.mark.parametrize(("path", "options", "pick"), OF_CONNECTIONS + OF_ENDS + IN_WINDOW)
@@ -216,7 +207,7 @@ def cleaned(path: Path) -> list[tuple[bytes, frozenset[str]]]:
         target = Path(directory) / "all.pcap"
         assert run("clean", path, "-q", "-o", target).exit_code == 0
         octets = [bytes(packet) for packet in rdpcap(str(target))]
-        return [(each, found) for each, (_, found) in zip(octets, read(target), strict=True)]
+        return [(each, found) for each, (*_, found) in zip(octets, read(target), strict=True)]
 
 
 OF_CLEAN = [*OF_CONNECTIONS[:2], *OF_CONNECTIONS[4:9], *OF_ENDS, *IN_WINDOW]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,16 +20,6 @@ COMMANDS = ["dissect", "summary"]
 
 FRAMES = list(read_pcap(RPING))
 PCAP_HEADER, RECORD_HEADER = 24, 16
-
-
-def assert_one_message(stderr: str, *words: str) -> None:
-    """Standard error is one line with program, file, error and advice."""
-    assert stderr.startswith("scapy-mpa: ")
-    assert stderr.count("\n") == 1
-    assert stderr.endswith("\n")
-    assert "; " in stderr
-    for word in words:
-        assert word in stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -60,79 +51,75 @@ def with_number(at: int, number: int) -> bytes:
     return octets[:at] + struct.pack("<I", number) + octets[at + 4 :]
 
 
+OTHERS = "4992 for 4992 other reasons"
+WRONG = interface(options=option(14, bytes(4))) * 3
+"""Interfaces with an option of a wrong length."""
+
+
+def of_links(links: Sequence[int]) -> bytes:
+    """A capture with a frame of each of these link types."""
+    described = b"".join(interface(link=link) for link in links)
+    frames = b"".join(enhanced(bytes(60), index=index) for index in range(len(links)))
+    return section() + described + frames
+
+
 SECOND = PCAP_HEADER + RECORD_HEADER + len(FRAMES[0])
+PCAPNG_FRAMES = b"".join(map(enhanced, FRAMES))
 
-BAD: dict[str, tuple[bytes, int, list[str]]] = {
-    "empty": (b"", 0, ["empty"]),
-    "text": (b"GET / HTTP/1.1\r\n", 0, ["not a pcap", "text"]),
-    "binary": (bytes(range(256)), 0, ["not a pcap"]),
-    "header cut": (RPING.read_bytes()[:11], 0, ["header"]),
+BAD: dict[str, tuple[bytes, int, str]] = {
+    "empty": (b"", 0, "the file is empty; "),
+    "text": (b"GET / HTTP/1.1\r\n", 0, "not a pcap .*; "),
+    "binary": (bytes(range(256)), 0, "not a pcap .*; "),
+    "header cut": (RPING.read_bytes()[:11], 0, "inside its header; "),
     # If no frame has a known link type, nothing could be followed. That is an error.
-    "unknown link type": (with_number(20, 147), 0, ["link type 147", "--link-type", "Ethernet"]),
-    "cut in a record": (RPING.read_bytes()[:-30], 50, ["after frame 50", "inside a frame"]),
+    "unknown link type": (with_number(20, 147), 0, "link type 147; .*--link-type .*Ethernet"),
+    "8 link types": (
+        of_links(range(1000, 1008)),
+        0,
+        "nothing can be followed in 8 frames: .* 1006, 1 link type 1007; if",
+    ),
+    "5000 link types": (
+        of_links(range(1000, 6000)),
+        0,
+        f"nothing can be followed in 5000 frames: .* 1007, {OTHERS}; if you",
+    ),
+    "one known link type": (
+        of_links([1, *range(1001, 6000)]),
+        0,
+        f"nothing can be followed in 5000 frames: .*{OTHERS}; capture where",
+    ),
+    "cut in a record": (RPING.read_bytes()[:-30], 50, "after frame 50: .*inside a frame; "),
     # An impossible length ends the file there.
-    "impossible length": (with_number(SECOND + 8, 0xFFFFFFF0), 1, ["4294967280", "after frame 1"]),
+    "impossible length": (
+        with_number(SECOND + 8, 0xFFFFFFF0),
+        1,
+        "after frame 1: .* 4294967280 .*; ",
+    ),
 }
-"""Files that cannot be read to their end: the number of readable frames, and the words of the
-message."""
+"""Files that cannot be read to their end: the number of readable frames, and the message."""
+ODD = {
+    "no frames": (RPING.read_bytes()[:PCAP_HEADER], 0, "there are no frames in it\n"),
+    "wrong options": (section() + WRONG + PCAPNG_FRAMES, len(FRAMES), "octet 28: an interface is "),
+}
+"""The same for files of which nothing is lost."""
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("name", BAD)
-def test_bad_files(tmp_path: Path, command: str, name: str) -> None:
-    """Readable frames are shown first. Then a line says what is wrong, and after which frame."""
-    content, readable, words = BAD[name]
+@pytest.mark.parametrize("name", [*BAD, *ODD])
+def test_bad_files(tmp_path: Path, name: str) -> None:
+    """Readable frames are shown first. Then one line says what is wrong, and after which frame."""
+    content, readable, message = {**BAD, **ODD}[name]
     path, good = tmp_path / "file.pcap", tmp_path / "good.pcap"
     path.write_bytes(content)
     good.write_bytes(pcapfile.pcap(FRAMES[:readable]))
-    result, wanted = (run(command, "--json", each) for each in (path, good))
-    assert result.exit_code == 2
-    assert_one_message(result.stderr, str(path), *words)
-    types = [[each["type"] for each in parsed(one.stdout)] for one in (result, wanted)]
-    assert types[0] == types[1]
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, "clean"])
-def test_capture_without_frames(tmp_path: Path, command: str) -> None:
-    """A capture without frames is reported, but is no error."""
-    path = tmp_path / "nothing.pcap"
-    path.write_bytes(RPING.read_bytes()[:PCAP_HEADER])
-    target = ["-q", "-o", tmp_path / "new.pcapng"] if command == "clean" else []
-    result = run(command, path, *target)
-    assert result.exit_code == 0
-    assert result.stderr == f"scapy-mpa: {path}: there are no frames in it\n"
-
-
-def test_wrong_options_of_an_interface(tmp_path: Path) -> None:
-    """Wrong options of a pcapng interface lose nothing. One line reports them, in every command."""
-    path = tmp_path / "odd.pcapng"
-    frames = b"".join(map(enhanced, FRAMES))
-    path.write_bytes(section() + interface(options=option(14, bytes(4))) * 3 + frames)
-    begin = f"scapy-mpa: {path}: at octet 28: an interface is described wrongly ("
-    for arguments in (["dissect"], ["summary"], ["clean", "-q", "-o", tmp_path / "new.pcapng"]):
-        result = run(*arguments, path)
-        assert result.exit_code == 0
-        assert result.stderr.startswith(begin)
-        assert result.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("links", "words"),
-    [
-        (range(1000, 1008), "1 link type 1006, 1 link type 1007; if you know"),
-        (range(1000, 6000), "1 link type 1007, 4992 for 4992 other reasons; if you know"),
-        ([1, *range(1001, 6000)], ", 4992 for 4992 other reasons; capture where"),
-    ],
-)
-def test_many_unknown_link_types(tmp_path: Path, links: Sequence[int], words: str) -> None:
-    """The first link types are named, the others counted."""
-    path = tmp_path / "many.pcapng"
-    described = b"".join(interface(link=link) for link in links)
-    frames = b"".join(enhanced(bytes(60), index=index) for index in range(len(links)))
-    path.write_bytes(section() + described + frames)
-    result = run("summary", path)
-    assert_one_message(result.stderr, f"nothing can be followed in {len(links)} frames: ", words)
-    assert len(result.stderr) < 400
+    for command in (["dissect"], ["summary"], ["clean", "-q", "-o", tmp_path / "new.pcapng"]):
+        result = run(*command, path)
+        assert result.exit_code == (2 if name in BAD else 0)
+        assert re.match(f"scapy-mpa: {path}: .*{message}", result.stderr)
+        assert result.stderr.endswith("\n") and result.stderr.count("\n") == 1
+        assert len(result.stderr) < 400
+        if command[0] != "clean":
+            shown = [parsed(run(*command, "--json", each).stdout) for each in (path, good)]
+            assert len({str([each["type"] for each in records]) for records in shown}) == 1
 
 
 def test_file_names_with_terminal_controls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

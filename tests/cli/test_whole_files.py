@@ -230,16 +230,9 @@ def test_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> None:
     """It is refused: the growing file would be read for ever."""
     path = tmp_path / "in.pcap"
     path.write_bytes(RPING.read_bytes())
+    given = path if source == "by its name" else source
     with unchanged(path, None), open(path, "rb") as file, open(path, "ab") as appended:
-        done = process(
-            "clean",
-            path if source == "by its name" else source,
-            "-o",
-            "-",
-            stdin=file,
-            capture_output=False,
-            stdout=appended,
-            stderr=subprocess.PIPE,
-        )
+        streams = {"stdin": file, "stdout": appended, "stderr": subprocess.PIPE}
+        done = process("clean", given, "-o", "-", capture_output=False, **streams)
     assert done.returncode == 2
     assert b"standard output: that is the capture itself" in done.stderr

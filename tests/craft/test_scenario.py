@@ -150,6 +150,10 @@ STEP_ROWS: dict[str, Callable[[Any], object]] = {
         it.initiator.write(b"x", 7),
         it.responder.terminate(0, 1, 0, in_error=it.script[-1]),
     ),
+    '# 1\n\tinitiator\t\tsend "\\"\\\\\\n\\r\\t\\0\\x80 ä"#2\nclose#3 ': lambda it: (
+        it.initiator.send(b'"\\\n\r\t\0\x80 \xc3\xa4'),
+        it.close(),
+    ),
     "responder close half": lambda it: it.close(1, both=False),
     "initiator reset": lambda it: it.reset(0),
     "close": lambda it: it.close(),
@@ -176,21 +180,6 @@ def test_all_words_are_used() -> None:
     steps = {**SIDE_STEPS, **STEPS}
     assert used >= {*OPTIONS, *steps} - {"endpoints", "macs", "isns"}
     assert used >= {word for step in steps.values() for word in (*step.keywords, *step.switches)}
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        (r'a "b c"#d', ["a", b"b c"]),
-        (r'"\"\\\n\r\t\0\x80 ä"', [b'"\\\n\r\t\0\x80 \xc3\xa4']),
-        ("  # nothing", []),
-        ("a#b", ["a"]),
-        ("\ta\t\tb ", ["a", "b"]),
-        ('""', [b""]),
-    ],
-)
-def test_words(line: str, words: list[str | bytes]) -> None:
-    assert [word.text if word.octets is None else word.octets for word in words_of(line)] == words
 
 
 WRONG = {
@@ -376,11 +365,3 @@ def test_any_text(lines: list[str], loose: bool, dialect: Dialect | None) -> Non
 def test_several_draws_give_the_octets_of_one(size: int) -> None:
     """The octets depend on the seed alone, not on the number of draws."""
     assert Chance(7).octets(size) == random.Random(7).randbytes(size)
-
-
-def test_seed() -> None:
-    """The caller's seed counts first, then that of the text, else 0."""
-    text = "initiator send 9"
-    zero, one = (parse_scenario(text, seed=seed).script for seed in (0, 1))
-    assert parse_scenario(text).script == parse_scenario(f"seed 1\n{text}", seed=0).script == zero
-    assert parse_scenario(f"seed 1\n{text}").script == one != zero

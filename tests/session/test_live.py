@@ -25,9 +25,9 @@ from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from tests.session.plain import Interface
-from tests.stream.talk import STREAM, TRUTH, Talk, started
+from tests.stream.scene import Scene
+from tests.stream.talk import STREAM, TRUTH
 from tests.truth import pcapfile
-from tests.truth.impair import ACK, FIN, RST, SYN, Segment
 
 FPDUS = STREAM[: TRUTH[2].end]
 TEXT = b"GET / HTTP/1.1\r\n\r\n" * 40
@@ -37,6 +37,11 @@ APART = 2.0
 """Seconds from one connection to the next."""
 COUNT = 60
 """A number of connections that takes longer than one of them lingers."""
+LETTERS = {
+    **{"f": FPDUS, "g": FPDUS[:SIZE], "h": FPDUS[SIZE : 2 * SIZE], "i": FPDUS[2 * SIZE :]},
+    **{"c": FPDUS[:100] + b"\xff" + FPDUS[101:], "t": TEXT, "u": TEXT[:SIZE]},
+}
+"""FPDUs, and their first, second and further segments; FPDUs with a bad CRC; text."""
 
 
 def count_objects() -> Counter[str]:
@@ -50,38 +55,20 @@ def count_objects() -> Counter[str]:
     return counts
 
 
-def connection(isn: tuple[int, int], words: str) -> list[Segment]:
-    """A connection whose words say how it ends, and what is unusual.
-
-    ``FIN`` from both sides, ``half`` from one, ``RST`` from one, ``refused``, or else no end.
-    ``text``: it is no iWARP. ``CRC``: one is bad. ``hole`` and ``late``: a segment or the first
-    ones were not captured. ``copy``: a segment is captured again at the end.
-    """
-    if words == "refused":
-        syn = Segment(0, isn[0], 0, SYN, b"")
-        return [syn, Segment(1, isn[1], isn[0] + 1, RST | ACK, b"")]
-    talk, octets = (Talk(isn), TEXT) if "text" in words else (started(isn), FPDUS)
-    talk.say(0, octets[:100] + b"\xff" + octets[101:] if "CRC" in words else octets, size=SIZE)
-    talk.say(1, octets, size=SIZE)
-    if "FIN" in words:
-        talk.close()
-    if "half" in words or "RST" in words:
-        talk.say(0, flags=(RST if "RST" in words else FIN) | ACK)
-    segments = talk.segments
-    again = segments[5]
-    if "hole" in words:
-        del segments[5]
-    if "late" in words:
-        del segments[:5]
-    return [*segments, *[again] * ("copy" in words)]
-
-
-ENDING = (
-    *("FIN", "RST", "refused", "FIN hole", "RST hole", "FIN late", "FIN copy", "FIN CRC"),
-    "text RST hole",
-)
-"""Connections that end."""
-ENDLESS = ("iWARP", "half", "text")
+BOTH = ">Q <A >f <f"
+ENDING = {
+    "FIN": f"{BOTH} >F <F >",
+    "RST": f"{BOTH} >X",
+    "refused": "...>N <X",
+    "FIN, with a hole": ">Q <A >g >h- >i <f >F <F >",
+    "RST, with a hole": ">Q <A >g >h- >i <f >X",
+    "FIN, captured from the middle": "...>Q- <A- >f <f >F <F >",
+    "FIN, and a late copy": f"{BOTH} >F <F > >g@-{len(FPDUS) + 1}",
+    "FIN, with a bad CRC": ">Q <A >c <f >F <F >",
+    "text, RST, with a hole": ">t >u- >t <t >X",
+}
+"""Connections that end, in the words of a scene."""
+ENDLESS = {"iWARP": BOTH, "half": f"{BOTH} >F", "text": ">t <t"}
 """Connections that never end."""
 
 
@@ -97,9 +84,9 @@ def counts_of(
     def packets() -> Iterator[Packet]:
         for number in range(2 * first):
             isns = 1000 + 7_000_001 * number, (0xFFFFF000 + 9_000_001 * number) % 2**32
-            segments = connection(isns, words)
+            scene = Scene(words, LETTERS, isn=isns, size=SIZE)
             ports = (1024 if same_ports else 1024 + number, 4000)
-            for at, octets in enumerate(pcapfile.frames(segments, ports=ports)):
+            for at, octets in enumerate(pcapfile.frames(scene.segments, ports=ports)):
                 packet = Ether()
                 # Dissecting it would take long, and the session needs only its octets.
                 packet.original = octets
@@ -113,8 +100,8 @@ def counts_of(
 
 
 @pytest.mark.examples
-@pytest.mark.parametrize("words", ENDING + ENDLESS)
-def test_connections_that_end(words: str) -> None:
+@pytest.mark.parametrize("name", [*ENDING, *ENDLESS])
+def test_connections_that_end(name: str) -> None:
     """A connection lingers for a while.  After that it costs no object.
 
     A connection without an end is over when another one uses its ports.  A type has grown if it has
@@ -122,11 +109,12 @@ def test_connections_that_end(words: str) -> None:
     that are compared with late copies have their own limit.
     """
     session = MPASession(check=True)
-    before, after = counts_of(words, session, same_ports=words in ENDLESS)
+    words = {**ENDING, **ENDLESS}[name]
+    before, after = counts_of(words, session, same_ports=name in ENDLESS)
     assert not {each: more for each, more in (after - before).items() if more >= COUNT // 3}
 
 
-@pytest.mark.parametrize("words", ENDLESS)
+@pytest.mark.parametrize("words", ENDLESS.values(), ids=ENDLESS)
 @pytest.mark.parametrize(
     "limits", [Limits(connections=20), Limits(connections=40, idle_seconds=20 * APART)]
 )
