@@ -27,10 +27,9 @@ def packets(conversation: SctpConversation) -> list[bytes]:
 
 def test_fields_of_an_fpdu_are_refused() -> None:
     """A DDP Segment Chunk has none of them, so they are not left out in silence."""
-    conversation = SctpConversation()
-    conversation.initiator.fpdu(bytes(20), crc=b"")
+    side = SctpConversation().initiator
     with pytest.raises(LocalProtocolError, match="no fields of an FPDU"):
-        conversation.segments()
+        side.fpdu(bytes(20), crc=b"")
 
 
 def test_dialects() -> None:

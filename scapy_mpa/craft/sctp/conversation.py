@@ -145,6 +145,16 @@ class SctpConversation(Conversation):
         """
         raise LocalProtocolError("there is no truth of DDP over SCTP, only of MPA")
 
+    def append(self, *items: Any) -> None:
+        """Append items to the script.
+
+        :raises LocalProtocolError: a chunk cannot carry one of them.
+        """
+        for item in items:
+            if isinstance(item, CARRIED):
+                chunk_of(item)
+        super().append(*items)
+
     # -- inside ----------------------------------------------------------------------------------
 
     def _express(self, items: Iterable[Any]) -> list[SctpSegment]:
