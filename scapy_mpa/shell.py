@@ -94,7 +94,7 @@ def run_code(text: str, known: dict[str, Any], name: str) -> bool:
         # The reader of the output has seen enough.
         return False
     except BaseException as error:
-        # The first line would be that of exec() above.
+        # The traceback begins with this function, which is of no interest.
         below = error.__traceback__ and error.__traceback__.tb_next
         traceback.print_exception(error.with_traceback(below))
         return False

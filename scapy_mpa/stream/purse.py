@@ -102,7 +102,10 @@ class Purse:
         return self.left < _LEAST
 
     def fill(self, octets: int) -> None:
-        """Add the share of a segment with new octets."""
+        """Add the share of a segment, and begin its slice.
+
+        :param octets: its new octets.
+        """
         if octets:
             self.left = min(self.left + _BY_SEGMENT + _BY_OCTET * octets, _AT_MOST)
         self.slice = max(_SLICE, octets * CALL) if self.left > 0 else 0
@@ -121,7 +124,8 @@ class Purse:
     ) -> _Result | None:
         """Go on with a search, or begin it; return its result, None while it waits.
 
-        :param key: distinguishes the search from all others.
+        :param key: distinguishes the search from all others.  It must change when a search that
+            waits cannot go on.
         :param at_once: the search cannot wait for the next segment.
         """
         search = self._waiting.pop(key, None) or begin()

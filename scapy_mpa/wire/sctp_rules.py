@@ -156,7 +156,7 @@ class HalfState(enum.Enum):
 
 
 SEGMENT: Final = -1
-"""Used for a DDP Segment Chunk in place of a function code, none of which is negative."""
+"""Stands for a DDP Segment Chunk among function codes, which are never negative."""
 
 NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
     **{(Role.ACTIVE, HalfState.START, code): HalfState.OPEN for code in INITIATES},

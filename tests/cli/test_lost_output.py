@@ -20,7 +20,10 @@ FULL = "/dev/full"
 LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
 CLOSED = "scapy-mpa: standard output was closed"
 
-needs_full = pytest.mark.skipif(not os.path.exists(FULL), reason="there is no /dev/full")
+# Only Linux must have it, and CI runs on Linux: there the tests fail without it.
+needs_full = pytest.mark.skipif(
+    not os.path.exists(FULL) and "CI" not in os.environ, reason="there is no /dev/full"
+)
 
 PRINTING = {
     "help": ["--help"],

@@ -127,7 +127,7 @@ WITHIN: list[tuple[Path, str, Callable[[Place], bool]]] = [
 
 
 def found_within(path: Path, is_selected: Callable[[Place], bool]) -> Pick:
-    """Select the records of which a selected frame has octets."""
+    """Select the records that have octets of a selected frame."""
     chosen = {each.frame for each in read(path) if is_selected(each)}
     return lambda each: each["type"] not in ENDS_OF_CAPTURE and bool(chosen & frames(each))
 

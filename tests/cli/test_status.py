@@ -101,7 +101,7 @@ ODD = {
     "no frames": (RPING.read_bytes()[:PCAP_HEADER], 0, "there are no frames in it\n"),
     "wrong options": (section() + WRONG + PCAPNG_FRAMES, len(FRAMES), "octet 28: an interface is "),
 }
-"""The same for files of which nothing is lost."""
+"""Files that have an error, but can be read to their end: the same."""
 
 
 @pytest.mark.parametrize("name", [*BAD, *ODD])

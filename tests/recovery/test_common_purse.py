@@ -103,8 +103,11 @@ def test_true_connections_among_hostile_ones(
 
 
 @pytest.mark.examples
-@pytest.mark.parametrize("seed", range(100, 130))
-def test_searches_that_wait_find_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fixed", [{}, {"startup": "neither"}])
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_searches_that_wait_find_the_same(
+    seed: int, fixed: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing is lost or wrong, even if each segment pays for a few calls of a search alone."""
     fill = Purse.fill
 
@@ -113,7 +116,7 @@ def test_searches_that_wait_find_the_same(seed: int, monkeypatch: pytest.MonkeyP
         purse.slice = 10 * CALL
 
     monkeypatch.setattr(Purse, "fill", fill_little)
-    made = case(seed)
+    made = case(seed, **fixed)
     outcome = judge(made, plain(made.pcap()), with_payload=True)
     assert outcome.is_right, outcome
 

@@ -208,9 +208,14 @@ class Candidates:
 
 
 def candidates(islands: Sequence[Island], known: Known) -> Iterator[Candidates]:
-    """Yield a search of each island, until too many octets were searched."""
+    """Yield a search of each island, until too many octets were searched.
+
+    Octets of an island may be let go of while the search of another one waits.
+    """
     purse, counted = known.purse, STREAMING_OCTETS
     for island in islands:
+        if island.held > island.start:
+            continue
         counted -= min(island.end - island.start, counted)
         search = Candidates(island, known, purse.lend())
         try:

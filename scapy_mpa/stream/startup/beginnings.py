@@ -106,7 +106,8 @@ def _look(
     if startup.may_be(Dialect.OSC):
         # Only its startup frames show where its FPDUs begin.
         return
-    key = known, must_decide
+    # A search that waits goes on only in the same islands: others may be joined or let go of.
+    key = known, must_decide, *((island, island.start) for island in islands)
     inferred = half.purse.search(
         key,
         lambda: _search(startup, half, known, islands, final=must_decide),
