@@ -92,7 +92,7 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     type=click.IntRange(min=0),
     metavar="N",
     help="Seed of random data and impairments; the same seed makes the same octets.  Without it, "
-    "the seed of the scenario, else 0.",
+    "it is 0; but the data of the first connection have the seed of the scenario, if any.",
 )
 @click.option(
     "--connections",

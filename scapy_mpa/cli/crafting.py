@@ -37,7 +37,7 @@ class Crafting(NamedTuple):
     """A capture to make.
 
     :param scenario: name of a preset or a file, or ``-``.
-    :param seed: the seed; None: that of the scenario, else 0.
+    :param seed: the seed; None: 0, but the data of the first connection have that of the scenario.
     :param connections: number of connections.
     :param impairing: values of the options that impair segments, by name.
     """
