@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.extent import waits
 from scapy_mpa.stream.halves.shared import Shared
@@ -28,7 +29,7 @@ from scapy_mpa.stream.sequence import (
 from scapy_mpa.stream.shapes import Shape, Shapes
 from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, WORD
 from scapy_mpa.wire.rdmap import plausible
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Direction:
         "key",
         "label",
         "last_fpdu",
+        "longest",
         "missing",
         "offset",
         "origin",
@@ -136,6 +138,8 @@ class Direction:
         """The beginning of the FPDU at ``offset``, segment by segment."""
         self.pieces_length = 0
         """Octets of all pieces."""
+        self.longest = 0
+        """Octets of the longest FPDU that came whole in several segments."""
         self.missing = 0
         """Octets that this FPDU lacks; only those of its header until the header is whole."""
         self.ahead: list[tuple[int, bytes, int, Shape | None]] = _NOTHING_AHEAD
@@ -368,6 +372,7 @@ class Direction:
                 need += more
             at = need
             offset += len(head)
+            self.longest = max(self.longest, len(head))
         end = read(self, octets, at, offset, frame, time_ns, brought_by, shapes, rows)
         return self._finish_read(octets, end, offset + end - at, rows_before, brought_by)
 
@@ -386,7 +391,8 @@ class Direction:
         may_be_fpdu = rest and not begins_like_key(rest)
         missing = octets_missing(rest, offset, self.shapes) if may_be_fpdu else 0
         # Recovery checks the first FPDU if it is not whole in its segment.
-        if (rest and not missing) or (len(rows) == rows_before and self._is_at_start):
+        is_refused = (rest and not missing) or (len(rows) == rows_before and self._is_at_start)
+        if is_refused or self._holds_fpdu(rest, offset, len(rest) + missing):
             del rows[rows_before:]
             return False
         if len(rows) > rows_before:
@@ -400,6 +406,22 @@ class Direction:
             self.can_read_next = False
             self._reserve()
         return True
+
+    def _holds_fpdu(self, octets: bytes, offset: int, size: int) -> bool:
+        """Return whether a good FPDU begins inside an FPDU that is longer than all before it.
+
+        Then its length may be wrong (:meth:`.Follower._ends_before`).
+
+        :param octets: a piece of the longer FPDU, which begins at ``offset``.
+        :param size: octets of that FPDU.
+        """
+        if size <= self.longest or not self.shapes.crc:
+            return False
+        skipped = -offset % WORD
+        return any(
+            read(self, octets, at, offset + at, 0, 0, 0, self.shapes, []) > at
+            for at in (skipped + word for word in header_words(octets[skipped:]))
+        )
 
     def _reserve(self) -> None:
         """Count all octets of the FPDU as held.  The next FPDUs use the same reserve."""
@@ -424,7 +446,8 @@ class Direction:
         :param need: octets that the FPDU lacked before these.
         """
         assert isinstance(self.pieces, list)
-        if len(self.pieces) >= PIECES:
+        at = self.offset + self.pieces_length
+        if len(self.pieces) >= PIECES or self._holds_fpdu(octets, at, self.pieces_length + need):
             return False
         piece = Chunk(self.position, octets, brought_by)
         self._remember(octets, brought_by)

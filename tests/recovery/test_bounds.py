@@ -58,6 +58,7 @@ BOUNDS = {
     "lengths just beyond what is there, in order": SEARCHED,
     "lengths that lead within the island": TRIED,
     "lengths that lead within what is there, in order": TRIED,
+    "good FPDUs in longer and longer ones": SEARCHED,
     "zero lengths that lead nowhere": TRIED,
     "every other segment missing": ORDINARY._replace(calls=5),
     "headers in unknown traffic": UNKNOWN,

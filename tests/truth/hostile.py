@@ -167,6 +167,14 @@ def _within(scale: int) -> list[tuple[int, bytes]]:
     return [(number * MSS, words) for number in range(scale)]
 
 
+def _filled() -> bytes:
+    """FPDUs, each longer than all before, whose payload consists of good FPDUs."""
+    sizes = range(2 * MSS, 64_000, 500)
+    return mpastream.build_stream(
+        [messages.write(1, 0, (_GOOD * 2000)[:size], 64_000)[0] for size in sizes]
+    )[0]
+
+
 def _unknown(words: bytes, scale: int) -> Pair:
     """Segments full of these octets.  The clean capture has random octets."""
     flow = _Flow()
@@ -372,6 +380,9 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "lengths that lead within what is there, in order": lambda scale: _in_one_flow(
         [(0, mpastream.build_stream(messages.send(1, bytes(MSS - 24)))[0]), *_within(scale)[1:]],
         _writes_cut(scale)[:scale],
+    ),
+    "good FPDUs in longer and longer ones": lambda scale: _in_one_flow(
+        _cut(_filled())[:scale], _writes_cut(scale)[:scale]
     ),
     # Good FPDUs of zero length in pairs.  No FPDU follows a pair.
     "zero lengths that lead nowhere": lambda scale: _after_a_hole(

@@ -50,7 +50,16 @@ class Follower:
     :param is_guess: whether the positions of Markers are a guess.
     """
 
-    __slots__ = ("_sink", "crc", "crc_is_known", "is_guess", "markers", "origin", "reader")
+    __slots__ = (
+        "_longest",
+        "_sink",
+        "crc",
+        "crc_is_known",
+        "is_guess",
+        "markers",
+        "origin",
+        "reader",
+    )
 
     def __init__(
         self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool, is_guess: bool
@@ -68,6 +77,8 @@ class Follower:
         """Whether CRCs are checked."""
         self.is_guess = is_guess
         """Whether the positions of Markers are a guess: then only verified FPDUs count."""
+        self._longest = 0
+        """Octets of the longest verified FPDU."""
 
     # -- one FPDU --------------------------------------------------------------------------------
 
@@ -75,6 +86,8 @@ class Follower:
         """Report an FPDU, and add it to the run before it."""
         if fpdu.crc == "bad" and not self.crc_is_known:
             fpdu = fpdu._replace(crc="unknown")
+        if fpdu.sound:
+            self._longest = max(self._longest, fpdu.end - fpdu.start)
         is_verified = fpdu.crc == "good" or fpdu.is_pointed_at or not self.is_guess
         if is_verified:
             self._sink.found(island, fpdu, run.next_by)
@@ -83,6 +96,7 @@ class Follower:
         run.next_by = "length"
         run.last = fpdu.start
         run.end = fpdu.end
+        run.search = None
         fault = fpdu.fault
         if fault is not None and is_verified:
             self._sink.wrong(fault.code, fpdu.start + fpdu.layout.header, fault.text)
@@ -107,6 +121,10 @@ class Follower:
                     and self._meets_startup(island, run, limit)
                 ):
                     break
+                if fpdu - at > self._longest and self._ends_before(island, run, limit):
+                    # A length that is wrong mostly exceeds all others.
+                    run.broken_at = at
+                    break
                 if final or fpdu == UNREADABLE:
                     makes_sense = self.crc or self._may_follow(island, at, limit)
                     run.broken_at = at if makes_sense else run.last
@@ -127,6 +145,26 @@ class Follower:
         # Without CRCs, only the FPDU at its end proves a length.
         done = run.end if self.crc else run.last
         self._sink.release(island, run.start, done if run.broken_at is None else run.broken_at)
+
+    def _ends_before(self, island: Island, run: Run, limit: int) -> bool:
+        """Return whether the FPDU after a run, not whole by its length, ends earlier by its CRC.
+
+        A good FPDU must begin there.  Such an FPDU alone may be payload.
+        """
+        search = run.ensure_search()
+        if not self.crc or limit < search.at:
+            return False
+        region = self._region(island, run, run.end, limit)
+        edge, is_shown = region.edge(run.end), False
+        for place in region.likely(run.end + WORD, limit):
+            if is_shown or edge is None or region.allowance.purse.slice <= 0:
+                break
+            following = region.place(place)
+            is_good = following is not None and following.verdict == "good"
+            is_shown = is_good and region.may_end(edge, place)
+        search.at = 0 if is_shown else limit + max(WORD, (limit - run.end) // 2)
+        island.need = min(island.need, search.at)
+        return is_shown
 
     def _meets_startup(self, island: Island, run: Run, limit: int) -> bool:
         """Stop a run at a startup frame; return whether one begins there.
@@ -250,8 +288,7 @@ class Follower:
 
         Return it with the limit, and whether nothing more will come before that.
         """
-        allowance = self._sink.purse.lend()
-        region = Region(self.reader, allowance, island, begin, limit, run.ensure_search())
+        region = self._region(island, run, begin, limit)
         ends_at_known_fpdu = limit < island.end
         entries = [(begin, 0.0)] if run.is_certain else []
         if not run.is_certain and run.is_empty and begin == island.start:
@@ -269,6 +306,10 @@ class Follower:
         while not search.is_finished():
             yield
         return search.path, limit, final
+
+    def _region(self, island: Island, run: Run, begin: int, limit: int) -> Region:
+        allowance = self._sink.purse.lend()
+        return Region(self.reader, allowance, island, begin, limit, run.ensure_search())
 
     def _report_step(
         self,
