@@ -12,6 +12,7 @@ from scapy_mpa.layers import (
     DDPStreamSessionControl,
     IFTAdaptionIndication,
     IFTFrame,
+    RDMAPTerminate,
 )
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
@@ -22,12 +23,13 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.terminate import parse_terminate
 
 
 def layer_of(event: object) -> Any:
     """Return the layer of an event, None if the event has no octets of a layer."""
     if isinstance(event, FPDURecovered):
-        return FPDU(event.octets, phase=event.phase, dialect=event.dialect)
+        return _as_sent(FPDU(event.octets, phase=event.phase, dialect=event.dialect), event)
     if isinstance(event, IFTFrameRecovered):
         return IFTFrame(event.octets, crcs=event.crcs)
     if isinstance(event, AdaptionIndicationSeen):
@@ -41,3 +43,20 @@ def layer_of(event: object) -> Any:
         given = {"dialect": draft.value} if event.dialect is draft else {}
         return layer(event.octets, **given)
     return None
+
+
+def _as_sent(fpdu: FPDU, event: FPDURecovered) -> FPDU:
+    """Return an FPDU with its Terminate read as its sender meant it, as in the record of the FPDU.
+
+    If the octets fit two layouts, it counts whether the Responder sent them.
+    """
+    terminate = fpdu.getlayer(RDMAPTerminate)
+    if terminate is not None and event.connection.initiator == 1 - event.direction:
+        octets = bytes(terminate)
+        found = parse_terminate(octets, by_responder=True)
+        if found.mirrored != terminate.mirrored:
+            below = terminate.underlayer
+            below.remove_payload()
+            below.add_payload(RDMAPTerminate(octets, mirrored=found.mirrored))
+            below.payload.evidence = found.evidence
+    return fpdu

@@ -4,8 +4,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.capture import open_capture
+from scapy_mpa.cli.reading import Reading
 from scapy_mpa.layers import DDPUntagged, RDMAPReadRequest, RDMAPTerminate
+from scapy_mpa.layers.recovered import layer_of
+from scapy_mpa.records.record import record_of
 from scapy_mpa.wire.terminate import parse_terminate
+from tests.captures import PCAPS
 from tests.layers.test_scapy import evaluated
 from tests.truth import messages
 from tests.wire.test_terminate import READ_REQUEST, TAGGED, UNTAGGED
@@ -89,3 +94,18 @@ def test_show2_keeps_the_layout() -> None:
     shown = message.show2(dump=True)
     assert "  layer     = DDP\n" in shown
     assert "  mirrored  = True\n" in shown
+
+
+def test_layers_and_records_agree() -> None:
+    """Who sent a Terminate decides, if its octets fit both layouts."""
+    found = []
+    with open_capture(PCAPS / "live_siw_probe_guest_eth0.pcap.gz") as capture:
+        reading = Reading(capture)
+        for event in (each for batch in reading.batches() for each in batch):
+            layer = layer_of(event)
+            if layer is not None and RDMAPTerminate in layer:
+                terminate = record_of(event, reading.clock)["terminate"]
+                assert terminate["mirrored"] == layer[RDMAPTerminate].mirrored
+                assert bytes(layer) == event.octets
+                found.append("or not" in terminate["text"])
+    assert {*found} == {True, False}
