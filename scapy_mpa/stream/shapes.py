@@ -47,7 +47,7 @@ class Shape:
         self.tagged = control >= 1 << 15
         self.last = bool(self.control[0] & LAST)
         """Whether these FPDUs are the last of their messages."""
-        self.opened = requests_opened(self.control)
+        self.opened = requests_opened(self.control, self.ulpdu_length)
         """What each FPDU adds to the number of unanswered Requests."""
         self.payload = self.ulpdu_length - DDP_HEADER_LENGTHS[self.tagged]
         """Octets after the DDP header."""

@@ -84,7 +84,8 @@ class Unanswered:
                 # The beginning of the direction may be missing.
                 self._sides[number, direction].is_incomplete = True
             if len(control) == _CONTROL_LENGTH and event.is_acceptable:
-                self._count(number, direction, requests_opened(control))
+                opened = requests_opened(control, event.ulpdu_length)
+                self._count(number, direction, opened)
         elif isinstance(event, GapFound):
             self._sides[number, direction].is_incomplete = True
         return event

@@ -125,13 +125,18 @@ def parse_control(octet: int) -> RDMAPControl:
     return RDMAPControl(octet >> 6, octet >> 4 & 3, octet & OPCODE_BITS)
 
 
-def requests_opened(control: bytes) -> int:
+def requests_opened(control: bytes, ulpdu_length: int) -> int:
     """Return 1 for the last segment of a Request that needs a Response, -1 for that of a Response,
     else 0.
 
+    A Request with a malformed RDMAP header gets no Response.
+
     :param control: the DDP and the RDMAP control octet.
     """
-    return _OPENED.get(parse_control(control[1]).opcode, 0) if control[0] & LAST else 0
+    opcode = control[1] & OPCODE_BITS
+    opened = _OPENED.get(opcode, 0) if control[0] & LAST else 0
+    is_malformed = opened > 0 and ulpdu_length != UNTAGGED_LENGTH + HEADER_LENGTHS[opcode][0]
+    return 0 if is_malformed else opened
 
 
 def build_control(opcode: int, rdmap_version: int = 1, reserved: int = 0) -> int:
@@ -253,7 +258,7 @@ class HeaderRule(NamedTuple):
 
 _REST: Final = struct.Struct(">2xII4xI")
 
-HEADER_LENGTHS: Final = {
+HEADER_LENGTHS: Final[dict[int, tuple[int, int]]] = {
     Opcode.READ_REQUEST: (READ_REQUEST_LENGTH, READ_REQUEST_LENGTH),
     Opcode.TERMINATE: (TERMINATE_CONTROL_LENGTH, LARGEST_TERMINATE_LENGTH),
     Opcode.IMMEDIATE_DATA: (IMMEDIATE_DATA_LENGTH, IMMEDIATE_DATA_LENGTH),

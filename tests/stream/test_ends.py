@@ -95,7 +95,7 @@ IN_TERMINATES = {
     # siw's MSN is the size of the Read; the Request in frame 10 has MSN 1.
     "term_readoob.pcap": (
         12,
-        "RDMA Read Request qn 1 msn 100 mo 0, seq 930823687 in frame 10, "
+        "RDMA Read Request qn 1 msn 100 mo 0 (not as sent), seq 930823687 in frame 10, "
         "1 Request of the Initiator unanswered",
     ),
 }
@@ -135,6 +135,8 @@ UNANSWERED = {
     "the end of a Response is missing": (">R1:3000 <R:3000/1014-2 <S", (None, 0)),
     "a Response may answer a missing Request": (">R1- <R >R2", (None, None)),
     "a bad CRC may hide the end of a Response": (">R1 <R!", (None, 0)),
+    # Messages that are no whole Request get no Response.
+    "a Request is malformed": (">R1|20", (0, 0)),
     # Without a beginning, it may answer an earlier Request, or lie in unexplained octets.
     "the beginning is missing": ("... >S <S <R >R3 <R >R4", (None, None)),
     "the beginning is missing, and a CRC is bad": ("... >S >S >R1 <R!", (None, None)),

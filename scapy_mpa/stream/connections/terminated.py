@@ -34,20 +34,21 @@ def closer_of(
 def _place_of(terminate: Terminate, half: HalfConnection) -> str:
     """Return the place of the FPDU that a Terminate complains of; empty if it is unknown.
 
-    If several FPDUs have that header, it is the last one that the sender of the Terminate had
-    acknowledged.
+    It says if the Terminate quotes another DDP header than was sent.  If several FPDUs have that
+    header, it is the last one that the sender of the Terminate had acknowledged.
     """
     peer = half.peer
     recent, acknowledged = half.owner.shared.recent, peer.acknowledged
     header = terminate.ddp_header or b""
     request = terminate.rdmap_header if terminate.problem is None else None
     # siw writes the size of a Read Request over its MSN, so compare the RDMAP header alone, too.
-    copied = [(header + (request or b""), 0), (request, len(header))]
-    for octets, before in copied:
+    copied = [(header + (request or b""), 0, ""), (request, len(header), " (not as sent)")]
+    for octets, before, remark in copied:
         if not octets:
             continue
         known = recent.place_of(peer.key, peer.islands, octets, acknowledged)
         if known is not None:
             place, frame = known
-            return f", seq {sequence_number(place - before - HEADER_LENGTH)} in frame {frame}"
+            seq = sequence_number(place - before - HEADER_LENGTH)
+            return f"{remark}, seq {seq} in frame {frame}"
     return ""
