@@ -21,21 +21,22 @@ _COLUMNS: Final = (
     Column("#", right=True, key="connection"),
     Column("Initiator", key="src"),
     Column("Responder", key="dst"),
-    Column("Dialect", rank=8, key="dialect"),
-    Column("Rev", right=True, rank=13, key="revision"),
-    Column("M", rank=9, key="markers"),
-    Column("CRC", rank=6, key="crc"),
-    Column("FPDUs", right=True, rank=4, key="fpdus"),
-    Column("Octets", right=True, rank=5, key="octets"),
-    Column("Seconds", right=True, rank=7, key="duration"),
-    Column("OoO", right=True, rank=14, key="out_of_order"),
-    Column("Ahead", right=True, rank=15, key="farthest_ahead"),
+    Column("Dialect", rank=9, key="dialect"),
+    Column("Rev", right=True, rank=14, key="revision"),
+    Column("M", rank=10, key="markers"),
+    Column("CRC", rank=7, key="crc"),
+    Column("FPDUs", right=True, rank=5, key="fpdus"),
+    Column("Octets", right=True, rank=6, key="octets"),
+    Column("Seconds", right=True, rank=8, key="duration"),
+    Column("OoO", right=True, rank=15, key="out_of_order"),
+    Column("Ahead", right=True, rank=16, key="farthest_ahead"),
+    Column("Late", right=True, rank=4, key="late_segments"),
     Column("Rexmit", right=True, rank=3, key="retransmitted"),
     Column("Stalls", right=True, rank=2, key="stalls"),
     Column("Gaps", right=True, rank=1, key="gaps"),
-    Column("IRD", right=True, rank=10, key="ird"),
-    Column("ORD", right=True, rank=11, key="ord"),
-    Column("RTR", rank=12, key="rtr"),
+    Column("IRD", right=True, rank=11, key="ird"),
+    Column("ORD", right=True, rank=12, key="ord"),
+    Column("RTR", rank=13, key="rtr"),
     Column("Err", right=True, key="errors"),
     Column("Ended", key="ended"),
 )
@@ -169,8 +170,10 @@ class Overview:
 def _cells(record: dict[str, Any]) -> list[str]:
     """Return the cells of a connection."""
     rtr = (record["rtr"] or _UNKNOWN) + "!" * (record["kept"] is False)
-    shown_values = {**record, "crc": _crcs(record), "rtr": rtr, "ended": _ended(record)}
-    return [_cell(shown_values[column.key]) for column in _COLUMNS]
+    doubt = "?" * (record["initiator"] is None and carried_mpa(record))
+    src, dst = record["src"] + doubt, record["dst"] + doubt
+    shown = {"crc": _crcs(record), "rtr": rtr, "src": src, "dst": dst, "ended": _ended(record)}
+    return [_cell((record | shown)[column.key]) for column in _COLUMNS]
 
 
 def _cell(value: Any) -> str:
@@ -201,5 +204,7 @@ def _ended(record: dict[str, Any]) -> str:
     if end["cause"] == "rejected":
         return f"rejected, {ended}"
     how = "terminated" if end["cause"] == "terminate" else ended
-    by = {"initiator": " by I", "responder": " by R"}.get(end["by"], "")
-    return f"{how}{by}"
+    names = {"initiator": "I", "responder": "R", record["src"]: "I?", record["dst"]: "R?"}
+    by = f" by {names[end['by']]}" if end["by"] in names else ""
+    is_unfinished = end["within_message"] or any(end["unanswered"].values())
+    return f"{how}{by}{'!' if is_unfinished else ''}"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``scapy-mpa summary``: shows the connections of a capture.
 
-Columns; A/B is from the Initiator / from the Responder.  If a line has no
-room for all columns, some are left out, empty ones first; --wide shows all:
+Columns; A/B is from the Initiator / from the Responder.  With ? the roles are
+not known, and the Initiator is the sender of the first frame.  If a line
+has no room for all columns, some are left out, empty ones first; --wide
+shows all:
   M          whether the direction has Markers; - if that is not known
   CRC        on, off, or - if that is not known
   FPDUs      FPDUs found
@@ -10,6 +12,8 @@ room for all columns, some are left out, empty ones first; --wide shows all:
   Seconds    from the first frame to the last
   OoO        FPDUs found before all earlier octets were captured
   Ahead      by how many octets at most such an FPDU was ahead
+  Late       segments that filled a hole: sent again after a loss before the
+             point of capture, or overtaken on the way
   Rexmit     segments that brought octets captured before
   Stalls     stretches of 0.2 s or more in which octets waited without
              progress
@@ -22,12 +26,14 @@ room for all columns, some are left out, empty ones first; --wide shows all:
              has any of them
   Err        errors, as listed by `scapy-mpa dissect --type error`; those of
              DDP and RDMAP with --check only
-  Ended      how, and by whom: I is the Initiator, R the Responder; `dissect
-             --type connection` shows the error that a Terminate reports
-With --timing, `Per s` is the number of Responses in a second, `At once` the
-highest number of outstanding Requests (the limit is ORD), `Open` the number
-of Requests without the end of their Response; with --top, Frames are those of
-the Request and of the end of the Response.
+  Ended      how, and by whom: I is the Initiator, R the Responder; with ! in
+             the middle of a message, or with unanswered Requests; `dissect
+             --type connection` shows all of that, and why it was terminated
+With --timing, `By` is the side that sent the Requests, `Per s` the rate from
+the first Response to the last, `At once` the highest number of outstanding
+Requests (the limit is ORD), `Open` the number of Requests without the end of
+their Response; with --top, Frames are those of the Request and of the end of
+the Response.
 Over SCTP a line is a DDP Stream Session: FPDUs counts DDP segments, Octets
 user data, Ahead and Rexmit DATA chunks, Gaps stretches of DDP-SSNs.
 

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nlargest
 from math import ceil
-from typing import Final
+from typing import Final, TypeAlias
 
 from scapy_mpa.cli.table import Column, Table
 from scapy_mpa.cli.words import microseconds
@@ -26,6 +26,7 @@ _KINDS: Final[dict[int | None, str]] = {
 _SHARES: Final = (0.5, 0.95, 0.99, 1)
 _COLUMNS: Final = (
     Column("#", right=True),
+    Column("By"),
     Column("Kind"),
     Column("Count", right=True),
     *(Column(heading, right=True) for heading in ("p50 us", "p95 us", "p99 us", "max us")),
@@ -35,6 +36,7 @@ _COLUMNS: Final = (
 )
 _SLOWEST: Final = (
     Column("#", right=True),
+    Column("By"),
     Column("Latency us", right=True),
     Column("Frames", right=True),
     Column("Octets", right=True),
@@ -47,10 +49,13 @@ _MOST: Final = 1 << 22
 _VALUES: Final = 6
 """Numbers that are kept of a Response."""
 
+_Key: TypeAlias = tuple[int, str, str]
+"""The number of a connection, the side that sent the Requests, and their kind."""
+
 
 @dataclass(slots=True, eq=False)
 class _Responses:
-    """The Responses of one kind in one connection."""
+    """The Responses of one kind to one side of a connection."""
 
     values: array[int] = field(default_factory=lambda: array("Q"))
     """Of each Response: its latency in nanoseconds, the frame of its end, the frame of the Request,
@@ -84,7 +89,7 @@ class Timing:
         self._top = top
         self._kept = 0
         self._passed_over = 0
-        self._found: dict[tuple[int, str], _Responses] = {}
+        self._found: dict[_Key, _Responses] = {}
 
     def take(self, messages: Iterable[MessageRecovered]) -> None:
         """Take messages."""
@@ -92,7 +97,7 @@ class Timing:
             kind = _KINDS.get(message.opcode)
             if kind is None or message.answers is None:
                 continue
-            key = message.connection.number, kind
+            key = message.connection.number, _requester(message), kind
             found = self._found.get(key)
             if found is None:
                 found = self._found[key] = _Responses()
@@ -137,7 +142,7 @@ class Timing:
             yield ""
             yield from Table(_SLOWEST, slowest).lines()
 
-    def _slowest(self, found: list[tuple[tuple[int, str], _Responses]]) -> list[str]:
+    def _slowest(self, found: list[tuple[_Key, _Responses]]) -> list[str]:
         """Return the rows of the slowest Responses; of two equal ones, the first counts."""
         entries = (
             (key, each.values[at : at + _VALUES])
@@ -148,14 +153,20 @@ class Timing:
         return [_slow_row(*entry) for entry in slowest]
 
 
-def _slow_row(key: tuple[int, str], values: array[int]) -> str:
-    number, kind = key
+def _requester(response: MessageRecovered) -> str:
+    """Return the side that sent the Request; with a question mark if its role is not known."""
+    initiator, side = response.connection.initiator, 1 - response.direction
+    return "IR"[side != (initiator or 0)] + "?" * (initiator is None)
+
+
+def _slow_row(key: _Key, values: array[int]) -> str:
+    number, by, kind = key
     latency, end, request, octets, name, to = values
     place = f"0x{name:08x}\t0x{to:x}" if kind == "Read" else f"msn {name}\t"
-    return f"{number}\t{microseconds(latency)}\t{request}-{end}\t{octets}\t{kind}\t{place}"
+    return f"{number}\t{by}\t{microseconds(latency)}\t{request}-{end}\t{octets}\t{kind}\t{place}"
 
 
-def _row(key: tuple[int, str], found: _Responses) -> str:
+def _row(key: _Key, found: _Responses) -> str:
     latencies = sorted(found.values[::_VALUES])
     count = len(latencies)
     # The smallest latency that this share of all latencies does not exceed.

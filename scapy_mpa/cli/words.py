@@ -288,6 +288,8 @@ def _connection(record: dict[str, Any]) -> str:
     if any(record["retransmitted"].values()) and record["retransmitted_share"] is not None:
         shares = (100 * (each or 0) for each in record["retransmitted_share"].values())
         words[-1] += f" ({'/'.join(f'{each:.1f}' for each in shares)} % of octets)"
+    if record["late_segments"] is not None and any(record["late_segments"].values()):
+        words.append(f"{_both(record, 'late_segments')} late segments")
     if record["stalls"]:
         words.append(f"{counted(record['stalls'], 'stall')} ({', '.join(_longest_stall(record))})")
     if record["errors"]:

@@ -314,6 +314,7 @@ def _timing_fields(
         "longest_stall": _seconds(timing.longest_stall_ns or None),
         "stalls": timing.stalls,
         "stall_frame": timing.stall_frame,
+        "late_segments": sides(*[each.late for each in halves]),
         "retransmitted_share": sides(*map(_retransmitted_share, halves)),
     }
     if timing.stalls:

@@ -43,7 +43,7 @@ STARTUP: Final = (
 TIMING: Final = (
     "began:moment? duration:seconds? octets_per_second:seconds?{}? handshake:seconds? "
     "startup:seconds? stalls:number? longest_stall:seconds? stall_frame:number? "
-    "stalled:flag{}? retransmitted_share:share?{}?"
+    "stalled:flag{}? late_segments:number{}? retransmitted_share:share?{}?"
 )
 """The keys of a ``connection`` record that apply to TCP only."""
 NEGOTIATED: Final = (

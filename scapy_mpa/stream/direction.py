@@ -332,6 +332,7 @@ class Direction:
             return False
         if not self._read_next(octets, frame, frame, time_ns):
             return False
+        self.counters.late += 1
         freed = 0
         while ahead and ahead[0][0] == self.offset + self.pieces_length:
             _, waiting, brought_by, shape = ahead[0]
@@ -507,6 +508,7 @@ class Direction:
         if shape is None and (self.shapes.marked or follows):
             return False
         if ahead:
+            self.counters.late += index < len(ahead)
             ahead.insert(index, (offset, octets, frame, shape))
         else:
             self.ahead = [(offset, octets, frame, shape)]

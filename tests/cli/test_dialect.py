@@ -49,7 +49,7 @@ def test_summary() -> None:
 def test_broken_promise_is_marked() -> None:
     """A broken promise is marked in the table, and described in the connection's last line."""
     rows = run("summary", "--wide", PROBE).stdout.splitlines()
-    marked = [row.split()[0] for row in rows if "!" in row]
+    marked = [row.split()[0] for row in rows if "! " in row]
     assert marked == ["6", "38", "39"]
     text = run("dissect", "--connection", 39, PROBE).stdout
     assert "no RTR, not kept: the first FPDU is no RTR indication (RFC 6581 9.2)" in text

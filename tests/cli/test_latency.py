@@ -37,9 +37,10 @@ def test_percentiles(count: int, tmp_path: Path) -> None:
     path = tmp_path / "reads.pcap"
     conversation.write(path, made)
     latencies = [100 * number + 3 for number in range(1, count + 1)]
-    ((number, kind, found, *ranks, rate, at_once, unanswered),) = cells(path)
+    ((number, by, kind, found, *ranks, rate, at_once, unanswered),) = cells(path)
     wanted = [latencies[-(-count * share // 100) - 1] for share in (50, 95, 99, 100)]
-    assert (number, kind, int(found), at_once, unanswered) == ("0", "Read", count, "1", "0")
+    assert (number, by, kind, int(found)) == ("0", "I", "Read", count)
+    assert (at_once, unanswered) == ("1", "0")
     assert [float(each) for each in ranks] == wanted
     assert rate == (f"{(count - 1) * 10**6 / (ends[-1] - ends[0]):.0f}" if count > 1 else "-")
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from scapy_mpa.capture import open_capture
 from scapy_mpa.craft.mutations import find
-from tests.cli.command import PCAPS, PROBE, cells, parsed, run
+from tests.cli.command import LOSSY, PCAPS, PROBE, cells, parsed, run
+from tests.truth import pcapfile
 
 ABSENT = PCAPS / "listener_absent.pcap"
 
 TABLE = """\
 #  Initiator          Responder         Dialect  Rev  M    CRC  FPDUs  Octets  Seconds  OoO  Ahead\
-  Rexmit  Stalls  Gaps    IRD    ORD  RTR  Err  Ended
+  Late  Rexmit  Stalls  Gaps    IRD    ORD  RTR  Err  Ended
 0  192.168.7.1:46132  192.168.7.2:7175  rfc6581    2  0/0  on     1/1   56/88    0.162  0/0    0/0\
-     0/0       0   0/0  16/16  16/16  -      0  terminated by R
+   0/0     0/0       0   0/0  16/16  16/16  -      0  terminated by R
 """
 """Octets: 24 of the Request and 32 of an FPDU; 40 of the Reply and 48 of the Terminate."""
 
@@ -44,6 +46,26 @@ def test_tcp_without_mpa_is_counted() -> None:
     # One connection carries HTTP, one sends nothing. One ends within the header of its Request,
     # which is an error (RFC 5044 7.1.2 rule 10).
     assert last == "2 TCP connections without MPA (--all lists them)"
+
+
+def test_loss_before_the_capture() -> None:
+    """Segments that fill a hole are late.  What a side left open is marked."""
+    shown = cells(LOSSY)
+    assert (shown["Late"], shown["Rexmit"]) == ("17/0", "0/32")
+    assert "reset by I!\n" in run("summary", LOSSY).stdout
+
+
+def test_roles_that_are_not_known(tmp_path: Path) -> None:
+    """The table does not claim to know the Initiator, nor who sent the Requests."""
+    path = tmp_path / "late.pcap"
+    with open_capture(LOSSY) as capture:
+        frames = [frame.octets for frame in capture.raw_frames]
+    path.write_bytes(pcapfile.pcap(frames[119:]))
+    table, timing = run("summary", "--timing", path).stdout.split("\n\n")
+    assert table.split("\n")[1].split()[1:3] == ["192.168.7.2:7175?", "192.168.7.1:47945?"]
+    assert "reset by R?!\n" in table
+    found = [row.split()[:4] for row in timing.splitlines()[1:]]
+    assert found == [["0", "I?", "Read", "0"], ["0", "R?", "Read", "2"]]
 
 
 def test_all_lists_them() -> None:

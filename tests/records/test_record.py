@@ -76,7 +76,7 @@ SEGMENT = messages.write(0xFFFFFFFF, 2**64 - 1, b"\x00\xff")[0]
 INDICATION = bytes.fromhex("52444450 0001 0001 92000003 ABCD 0200") + bytes(48)
 """Phase 1, DDP mode, payload CRCs, speculative placement, two reserved flags; its CRC is wrong."""
 HALVES = (
-    events.HalfSummary(False, 1, 100, 0, 2, 3, 4, 1460, retransmitted_octets=300),
+    events.HalfSummary(False, 1, 100, 0, 2, 3, 4, 1460, retransmitted_octets=300, late=5),
     events.HalfSummary(None, 5, 200, 6, 7, 8, 9, 0),
 )
 

@@ -183,6 +183,31 @@ def test_fpdus_that_need_not_wait_without_markers(name: str, crc: bool, straight
 
 
 @pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize(
+    ("order", "late"),
+    [
+        ("012345", 0),
+        ("013245", 1),
+        ("015432", 3),
+        # A copy fills no hole, and neither does a segment after a hole.
+        ("0122345", 0),
+        ("01345", 0),
+    ],
+)
+def test_segments_that_fill_a_hole_are_late(order: str, late: int, straight: bool) -> None:
+    """The end counts segments after which later ones were captured before."""
+    octets, truth = stream([600] * 6, markers=False)
+    pieces = cut_at(octets, *(truth[0].end * at for at in range(7)))
+    talk = started()
+    for at in map(int, order):
+        talk.copy(0, BASE + pieces[at][0], pieces[at][1])
+    flows = Flows(straight=straight)
+    received(flows, talk.segments)
+    (end,) = ends(flows.finish())
+    assert [half.late for half in end.halves] == [late, 0]
+
+
+@pytest.mark.parametrize("straight", [True, False])
 def test_octets_that_begin_no_fpdu(straight: bool) -> None:
     """They begin in the pad grid of another place, or within the octets that a length claims."""
     octets, _ = stream([600], markers=False)

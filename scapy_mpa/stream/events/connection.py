@@ -97,6 +97,8 @@ class HalfSummary(NamedTuple):
     """With iWARP Framing for TCP, the CRCs of its frames: ``h``, ``p``, both or none."""
     retransmitted_octets: int = 0
     """TCP payload octets that were captured before."""
+    late: int = 0
+    """Segments that filled a hole: later octets of their direction were captured before them."""
     may_lack_end: bool = False
     """Over SCTP, whether it has no Terminate.  Then nothing shows whether its end is missing from
     the capture."""

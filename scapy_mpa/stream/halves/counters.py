@@ -15,6 +15,7 @@ class Counters:
         "farthest_ahead",
         "fpdus",
         "gaps",
+        "late",
         "out_of_order",
         "retransmitted",
         "retransmitted_octets",
@@ -23,7 +24,7 @@ class Counters:
     def __init__(self) -> None:
         self.fpdus = self.crc_bad = self.gaps = 0
         self.out_of_order = self.farthest_ahead = 0
-        self.retransmitted = self.retransmitted_octets = 0
+        self.retransmitted = self.retransmitted_octets = self.late = 0
 
     def count_ahead(self, fpdus: int, distance: int) -> None:
         """Count FPDUs out of order; the farthest comes ``distance`` octets before its turn."""
@@ -48,4 +49,5 @@ class Counters:
             self.farthest_ahead,
             crcs,
             self.retransmitted_octets,
+            self.late,
         )

@@ -71,6 +71,7 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     if repeated:
         _compare(half, position, segment.payload, repeated)
     half.octets += inserted.fresh
+    half.counters.late += inserted.fresh > 0 and position < (half.high or 0)
     half.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
     if cut > 0:
         _mark_cut(half, position + len(segment.payload), position + segment.length, inserted)
@@ -102,6 +103,7 @@ def _fill_early(
     """
     inserted = early.fill(position, octets, frame)
     half.octets += inserted.fresh
+    half.counters.late += inserted.fresh > 0
     late = early.startup()
     while len(early) > holes.HELD_ISLANDS:
         # From now on, octets of copies in this hole count as captured before.
