@@ -29,7 +29,7 @@ def check_records() -> None:
 
     def specific_keys(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:
         specific, kind = make(event, clock, payload=payload), type_of(event)
-        head = {"type": kind, "connection": 0, "src": "", "dst": "", **when(1, 0, clock)}
+        head = {"type": kind, "connection": 0, "src": ":1", "dst": ":2", **when(1, 0, clock)}
         validator(kind)({**head, **specific})
         return specific
 

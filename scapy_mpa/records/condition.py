@@ -11,11 +11,13 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from scapy_mpa.records.record import Record
-from scapy_mpa.records.schema import KEYS, has_numbers, known_values
+from scapy_mpa.records.schema import KEYS, form_of, has_numbers, known_values
 from scapy_mpa.records.tables import NOT_FOLLOWED
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
+ANY: Final = "any"
+"""The key of all values of a record."""
 _FORM: Final = re.compile(r"([^=!<>~]+)(==?|!=|<=?|>=?|~)(.*)", re.DOTALL)
 _NUMBER: Final = re.compile(
     r"(?P<hexadecimal>-?0[xX][0-9a-fA-F]{1,32})|-?[0-9]{1,32}(?P<fraction>\.[0-9]{1,32})?"
@@ -53,10 +55,16 @@ class Condition:
         self._compare: Callable[[Any, Any], Any] = _COMPARE.get(sign, operator.eq)
         self._value = _value(self._text)
         self._pattern = _pattern(self._text) if sign == "~" else None
-        is_word = isinstance(self._value, str | bool) and sign not in ("~", "!=")
-        if is_word and has_numbers(self.key, kinds):
+        is_word = isinstance(self._value, str | bool) and self.key != ANY
+        if is_word and sign not in ("~", "!=") and has_numbers(self.key, kinds):
             raise LocalProtocolError(
                 f"no record meets {quoted(text)}: {self.key} is a number, such as 7, 0.5 or 0x1F"
+            )
+        is_equal = sign in ("=", "==")
+        example = form_of(self.key, kinds, self._text) if is_word and is_equal else None
+        if example is not None:
+            raise LocalProtocolError(
+                f"no record meets {quoted(text)}: {self.key} is like {example}; ~ finds a part"
             )
         known = known_values(self.key, kinds)
         if known and all(self._finds(each) == self._is_negated for each in known):
@@ -68,7 +76,7 @@ class Condition:
     def holds(self, record: Record) -> bool:
         """Return whether a record meets the condition."""
         value: Any = record
-        rest = self.key
+        rest = "" if self.key == ANY else self.key
         while rest and value is not None:
             if not isinstance(value, dict):
                 return False
@@ -101,6 +109,8 @@ def _check(key: str, kinds: frozenset[str]) -> None:
 
     :raises LocalProtocolError: they have not.
     """
+    if key == ANY:
+        return
     name = NOT_FOLLOWED if key.startswith(f"{NOT_FOLLOWED}.") else key
     owners = {kind for kind, keys in KEYS.items() if name in keys}
     if owners & kinds:

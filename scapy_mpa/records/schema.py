@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, get_args
 
@@ -30,6 +31,7 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
     "wide": {"type": "string", "pattern": "^0x[0-9a-f]{1,16}$"},
     "stag": {"type": "string", "pattern": "^0x[0-9a-f]{8}$"},
     "hex": {"type": "string", "pattern": _OCTETS},
+    "endpoint": {"type": "string", "pattern": ":[0-9]{1,5}$"},
     "timestamp": {
         "type": "string",
         "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$",
@@ -61,6 +63,14 @@ _KNOWN: Final[dict[str, list[Any]]] = {
     **{name: each["enum"] for name, each in _TYPES.items() if "enum" in each},
 }
 """All values of the types that have few values."""
+_FORMS: Final = {
+    "wide": "0x1f",
+    "stag": "0x0000001f",
+    "hex": "001f",
+    "endpoint": "10.0.0.1:4000",
+    "timestamp": "2026-01-31T12:00:00.000000000Z",
+}
+"""Examples of the types whose values have a form."""
 _NUMBERS: Final = frozenset(
     name for name, each in _TYPES.items() if each.get("type") in ("integer", "number")
 )
@@ -161,6 +171,16 @@ def known_values(key: str, kinds: Collection[str]) -> list[Any] | None:
             return None
         known.update(dict.fromkeys([*values, None] if "?" in text else values))
     return list(known)
+
+
+def form_of(key: str, kinds: Collection[str], text: str) -> str | None:
+    """Return an example of the values of a key in records of some types.
+
+    None if a value may be ``text``, or if the values have no form.
+    """
+    texts = {_TYPES_OF[kind][key].rstrip("?[]{}") for kind in kinds if key in _TYPES_OF[kind]}
+    fits = any(re.search(_TYPES[each].get("pattern", ""), text) for each in texts)
+    return None if fits else " or ".join(sorted(_FORMS[each] for each in texts))
 
 
 def has_numbers(key: str, kinds: Collection[str]) -> bool:

@@ -52,7 +52,8 @@ NEGOTIATED: Final = (
 )
 """The result of the negotiation (RFC 6581 9)."""
 _COMMON: Final = (
-    "type:text connection:number src:text dst:text frame:number time:seconds timestamp:timestamp?"
+    "type:text connection:number src:endpoint dst:endpoint frame:number time:seconds "
+    "timestamp:timestamp?"
 )
 
 INDICATION: Final = (
@@ -100,7 +101,7 @@ RECORDS: Final = {
     "overlap": f"{_COMMON} seq:word length:number",
     "error": f"{_COMMON} code:number? seq:word? tsn:word? text:text",
     "connection": (
-        f"{_COMMON} initiator:text? responder:text? dialect:dialect? revision:octet? "
+        f"{_COMMON} initiator:endpoint? responder:endpoint? dialect:dialect? revision:octet? "
         "markers:flag?{} fpdus:number{} octets:number{} crc_bad:number{} gaps:number{} "
         "out_of_order:number{} retransmitted:number{} crc:flag? crcs:text?{} errors:number "
         "ended:ending end:end? farthest_ahead:number{} rnics:rnic[]{}? "

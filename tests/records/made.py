@@ -60,6 +60,9 @@ def of_type(kind: Any) -> st.SearchStrategy[Any]:
     origin, parts = get_origin(kind), get_args(kind)
     if kind is int:
         return counts
+    if kind is str:
+        # Any text, which may be an endpoint.
+        return st.text().map("{}:4000".format)
     if kind is bytes:
         return st.binary(max_size=80)
     if kind is NoneType:
