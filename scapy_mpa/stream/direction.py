@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One direction of a connection on the straight path.
 
-It takes the next octets, octets after a hole, and equal copies.  It takes a segment whole, or
-refuses it.  Of a refused segment it keeps at most the acknowledgement number.  Then recovery takes
-the connection (:mod:`~scapy_mpa.stream.handover`) until all octets are in order again.
+It takes the next octets, octets after a hole, and equal copies.  It takes the octets of a segment
+whole, or refuses them.  Then recovery takes the connection (:mod:`~scapy_mpa.stream.handover`)
+until the octets of a direction are in order again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 AHEAD_SEGMENTS: Final = 256
-"""Segments that may wait after a hole, at most: fewer overtake another segment on the way."""
+"""Segments that may wait after a hole, at most.  On the way, a segment is overtaken by fewer."""
 
 PIECES: Final = 64
 """Segments kept of an FPDU that is not whole, at most: enough for the largest in usual segments."""
@@ -311,7 +311,7 @@ class Direction:
 
     @property
     def _must_check_startup(self) -> bool:
-        """Whether these rules must be checked: the first octets come next, or must not yet."""
+        """Whether rules 3 and 4 must be checked: the first octets come next, or must not yet."""
         return self.awaits_fpdu or self.reads_no_fpdus or self._is_at_start
 
     @property
@@ -503,8 +503,9 @@ class Direction:
         is_next = before + len(known) == offset
         follows = is_next and shape_before is not None
         # After a segment that is not read, nothing shows where an FPDU begins.
-        may_find = follows or not is_next
-        shape = self._find_fpdus(offset, octets, frame, time_ns, follows) if may_find else None
+        shape = None
+        if follows or not is_next:
+            shape = self._report_after_hole(offset, octets, frame, time_ns, follows)
         if shape is None and (self.shapes.marked or follows):
             return False
         if ahead:
@@ -516,13 +517,14 @@ class Direction:
         self.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
-    def _find_fpdus(
+    def _report_after_hole(
         self, offset: int, octets: bytes, frame: int, time_ns: int, follows: bool
     ) -> Shape | None:
-        """Find the FPDUs of a segment after a hole; return the shape of the last one.
+        """Report the FPDUs of a segment after a hole; return the shape of the last one.
 
-        None if it does not consist of FPDUs.  If there are Markers, the first FPDU must contain one
-        that shows its start (RFC 5044 4.3).
+        None, and no report, if CRCs are off, if the segment does not consist of FPDUs, or if it may
+        be part of one.  If there are Markers, the first FPDU must contain one that shows its start
+        (RFC 5044 4.3).
 
         :param follows: whether it follows a segment whose FPDUs were found; then no Marker is
             needed.

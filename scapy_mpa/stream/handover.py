@@ -53,7 +53,7 @@ def to_straight_path(connection: Connection) -> tuple[Direction, Direction] | No
     ):
         return None
     silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
-    sender = first if silent else second
+    sender = first if silent == 1 else second
     if silent is not None and 0 < sender.counters.fpdus == sender.counters.crc_bad:
         # The Responder must not send after damaged FPDUs alone, which the straight path cannot
         # check.
@@ -84,7 +84,6 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
     startup = connection.startup
     startup.is_silent = any(direction.awaits_fpdu for direction in directions)
     for direction in directions:
-        half = _half(direction)
         if not direction.reads_no_fpdus:
             _to_recovery(direction)
         direction.held = 0
@@ -103,7 +102,8 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
 def recover(ordinary: OrdinaryConnection) -> Connection:
     """Return an ordinary connection as recovery follows it, in the same state.
 
-    Recovery reads the first segments again.  Their events were reported already, and are dropped.
+    Recovery reads segments like the first ones.  Their events were reported already, and are
+    dropped.
     """
     shared = ordinary.initiator.shared
     beginning = list(ordinary.beginning())
@@ -139,36 +139,30 @@ def recover(ordinary: OrdinaryConnection) -> Connection:
 
 
 def _is_ordinary(half: HalfConnection) -> bool:
-    """True if the straight path can follow a direction."""
-    # A wrap of the sequence numbers would hide that missing octets were acknowledged.
-    return _last_run(half) is not None and (
-        (half.acknowledged or 0) // SEQUENCE_SPACE <= half.islands.items[0].end // SEQUENCE_SPACE
-    )
-
-
-def _last_run(half: HalfConnection) -> Run | None:
-    """Return the run after which a direction in order goes on; None if it is not in order."""
+    """True if the straight path can follow a direction: it is in order after its last run."""
     items = half.islands.items
     if not isinstance(half.framing, Framing) or len(items) != 1 or half.fin is not None:
-        return None
+        return False
     island = items[0]
     run = island.runs[-1] if island.runs else None
-    if (
-        run is None
-        or not (run.is_certain and run.broken_at is None and run.next_by == "length")
-        or island.absent
-        or half.islands.lies_beyond(island)
-        or island.count(run.end) > PIECES
+    return (
+        run is not None
+        and run.is_certain
+        and run.broken_at is None
+        and run.next_by == "length"
+        and not island.absent
+        and not half.islands.lies_beyond(island)
+        and island.count(run.end) <= PIECES
         # The budget must have room for the whole FPDU.
-        or island.need - run.end > half.budget.room
+        and island.need - run.end <= half.budget.room
         # A startup frame may begin where an FPDU must begin.
-        or (
+        and not (
             run.end < island.end
             and begins_like_key(island.read(run.end, min(run.end + KEY_LENGTH, island.end)))
         )
-    ):
-        return None
-    return run
+        # A wrap of the sequence numbers would hide that missing octets were acknowledged.
+        and (half.acknowledged or 0) // SEQUENCE_SPACE <= island.end // SEQUENCE_SPACE
+    )
 
 
 def _direction(
@@ -198,7 +192,7 @@ def _following(connection: Connection, half: HalfConnection, ack: int) -> Direct
     direction = Direction(shared, connection, index, half, table, origin, run.end - origin, ack)
     held = island.chunks(island.start, island.end)
     first = island.runs[0].start
-    # Octets before the first FPDU end an FPDU whose beginning may still be captured.
+    # Octets before the first FPDU are the end of another, whose beginning may still be captured.
     if framing.crc:
         before = island.cut_out(island.start, first)
     else:

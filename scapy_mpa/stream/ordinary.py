@@ -2,8 +2,8 @@
 """Read FPDU after FPDU of an ordinary segment, from contiguous octets.
 
 This is the only such loop of the straight path.  Octets in order, an FPDU in pieces, a filled hole
-and octets after a hole come here with other arguments.  The loop stops at octets that it cannot
-read, and recovery goes on there.
+and octets after a hole come here with other arguments.  The loop stops at octets that are no whole
+and sound FPDU.  The direction keeps them, or refuses the segment.
 """
 
 from struct import Struct
@@ -14,12 +14,12 @@ from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
 
-_HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
+_HEAD_LENGTH: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 """Octets of ULPDU_Length and the longer DDP header; also of the shortest FPDU with a DDP header."""
-_head: Final = Struct(">IIQI").unpack_from
-"""ULPDU_Length with the control octets, and three words of the header.  Tagged: STag, TO, and no
-header word.  Untagged: the reserved word, QN with MSN, and MO."""
-_LAST_PHASE: Final = MARKER_INTERVAL - _HEAD
+_unpack_head: Final = Struct(">IIQI").unpack_from
+"""ULPDU_Length with the control octets, and three numbers.  Tagged: STag, TO, and four octets of
+payload, which are not used.  Untagged: the reserved word, QN with MSN, and MO."""
+_LAST_PHASE: Final = MARKER_INTERVAL - _HEAD_LENGTH
 """The last phase at which no Marker is inside the header."""
 
 
@@ -38,7 +38,7 @@ FPDUs), and the sender's acknowledgement number."""
 
 
 def read(
-    carrier: ReadDirection,
+    direction: ReadDirection,
     octets: bytes,
     at: int,
     offset: int,
@@ -57,27 +57,27 @@ def read(
     :param frames: the frame or frames that brought the octets.
     :return: the index of the first octet that was not read.
     """
-    there = len(octets)
-    last = there - _HEAD
+    length = len(octets)
+    last = length - _HEAD_LENGTH
     base = offset - at
-    crc, markers, ack = shapes.crc, shapes.marked, carrier.ack
+    crc, markers, ack = shapes.crc, shapes.marked, direction.ack
     while at <= last:
         if not markers:
-            word, first, second, third = _head(octets, at)
+            word, first, second, third = _unpack_head(octets, at)
             shape = shapes[word]
         else:
             phase = (base + at) % MARKER_INTERVAL
             if 0 < phase <= _LAST_PHASE:
-                word, first, second, third = _head(octets, at)
+                word, first, second, third = _unpack_head(octets, at)
             elif at + MARKER_LENGTH > last:
                 break
             elif not phase:
-                word, first, second, third = _head(octets, at + MARKER_LENGTH)
+                word, first, second, third = _unpack_head(octets, at + MARKER_LENGTH)
             else:
-                word, first, second, third = _head(_without_marker(octets, at, phase))
+                word, first, second, third = _unpack_head(_without_marker(octets, at, phase))
             shape = shapes[word * MARKER_INTERVAL + phase]
         end = at + shape.size
-        if end > there:
+        if end > length:
             break
         fpdu = octets[at:end]
         if crc and crc32c(fpdu) != RESIDUE:
@@ -87,7 +87,7 @@ def read(
         if not crc and _is_wrong_header(shape, first, second, third):
             break
         rows.append(
-            (frame, time_ns, carrier, base + at, shape, first, second, third, frames, fpdu, ack)
+            (frame, time_ns, direction, base + at, shape, first, second, third, frames, fpdu, ack)
         )
         at = end
     return at
@@ -108,17 +108,17 @@ def octets_missing(octets: bytes, offset: int, shapes: Shapes) -> int:
         return at + HEADER_LENGTH - there
     if int.from_bytes(length, "big") < TAGGED_LENGTH:
         return 0
-    need = _HEAD
+    need = _HEAD_LENGTH
     if phase is not None and not 0 < phase <= _LAST_PHASE:
         need += MARKER_LENGTH
     if there < need:
         return need - there
     if phase is None:
-        word, first, second, third = _head(octets)
+        word, first, second, third = _unpack_head(octets)
         shape = shapes[word]
     else:
         head = _without_marker(octets, 0, phase) if phase > _LAST_PHASE else octets
-        word, first, second, third = _head(head, at)
+        word, first, second, third = _unpack_head(head, at)
         shape = shapes[word * MARKER_INTERVAL + phase]
     if (
         there >= shape.size
@@ -140,4 +140,4 @@ def _is_wrong_header(shape: Shape, first: int, second: int, third: int) -> bool:
 def _without_marker(octets: bytes, at: int, phase: int) -> bytes:
     """Return the first octets of an FPDU without the Marker inside its header."""
     marker = at + MARKER_INTERVAL - phase
-    return octets[at:marker] + octets[marker + MARKER_LENGTH : at + _HEAD + MARKER_LENGTH]
+    return octets[at:marker] + octets[marker + MARKER_LENGTH : at + _HEAD_LENGTH + MARKER_LENGTH]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A connection that stays on the straight path from its SYN to its end.
 
-It consists of SYN, SYN,ACK, Request, Reply, FPDUs each way, and a FIN each way or a RST.  All of it
-was captured whole and in order.  Nearly all connections are like this, and recovery
+It consists of SYN, SYN,ACK, Request, Reply, FPDUs with CRCs each way, and a FIN each way or a RST.
+At its end nothing is missing.  Nearly all connections are like this, and recovery
 (:mod:`~scapy_mpa.stream.connections`) takes five times as long.  A segment is taken whole, or
 refused.  After a refused segment, the connection goes to recovery, which reads its beginning again
 (:func:`~scapy_mpa.stream.handover.recover`).
@@ -244,17 +244,17 @@ class OrdinaryConnection:
         return not (responder.pieces or responder.ahead or responder.unproven)
 
     @property
-    def has_begun(self) -> bool:
+    def has_both_startups(self) -> bool:
         """Whether both startup frames were captured."""
         return self.responder is not None and bool(self.responder.startup)
 
     @property
     def carries_fpdus(self) -> bool:
-        """Whether its directions read FPDUs: startup frames were captured, and CRCs are on."""
-        return self.initiator.shapes.crc and self.has_begun
+        """Whether both startup frames were captured, and CRCs are on."""
+        return self.initiator.shapes.crc and self.has_both_startups
 
     @property
-    def is_captured(self) -> bool:
+    def has_both_fins(self) -> bool:
         """Whether both FINs were captured: only copies may follow."""
         responder = self.responder
         return responder is not None and self.initiator.is_closed and responder.is_closed
@@ -267,10 +267,10 @@ class OrdinaryConnection:
     @property
     def is_over(self) -> bool:
         """Whether only late copies may follow."""
-        return self.reset is not None or self.is_captured
+        return self.reset is not None or self.has_both_fins
 
     def beginning(self) -> Iterator[Segment]:
-        """Yield segments with its SYNs, its startup frames and its last acknowledgements."""
+        """Yield segments made anew: its SYNs, its startup frames, its last acknowledgements."""
         for direction in self.directions:
             syn = SYN | ACK if direction.index else SYN
             yield self._segment(direction, syn, _begin(direction) - 1, _begin(self.initiator))
@@ -343,7 +343,7 @@ class OrdinaryConnection:
 
     def _ending(self) -> Ending:
         """Return how it ended, as its segments show."""
-        if self.is_captured:
+        if self.has_both_fins:
             return "closed"
         if self.reset is not None:
             return "reset"

@@ -193,7 +193,7 @@ class FPDUReader(NamedTuple):
             crc: CrcVerdict = "good" if good else "bad"
             return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, good)
         if pointed:
-            # Without CRCs, all bits of the first Marker must be as sent.
+            # Without CRCs, all bits of the first FPDUPTR must be as sent.
             pointed = markers[0] == layout.fpduptrs[0]
         sound = agrees and self._plausible(octets, layout, ulpdu_length)
         return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, pointed, sound)

@@ -83,13 +83,13 @@ class Follower:
     # -- one FPDU --------------------------------------------------------------------------------
 
     def _report(self, island: Island, run: Run, fpdu: Candidate) -> None:
-        """Report an FPDU, and add it to the run before it."""
+        """Report an FPDU if it counts, and add it to the run before it."""
         if fpdu.crc == "bad" and not self.crc_is_known:
             fpdu = fpdu._replace(crc="unknown")
         if fpdu.sound:
             self._longest = max(self._longest, fpdu.end - fpdu.start)
-        is_verified = fpdu.crc == "good" or fpdu.is_pointed_at or not self.is_guess
-        if is_verified:
+        counts = fpdu.crc == "good" or fpdu.is_pointed_at or not self.is_guess
+        if counts:
             self._sink.found(island, fpdu, run.next_by)
         elif fpdu.crc == "unknown":
             self._sink.cut_off(fpdu.start, fpdu.end)
@@ -98,7 +98,7 @@ class Follower:
         run.end = fpdu.end
         run.search = None
         fault = fpdu.fault
-        if fault is not None and is_verified:
+        if fault is not None and counts:
             self._sink.wrong(fault.code, fpdu.start + fpdu.layout.header, fault.text)
 
     # -- the chain of lengths ----------------------------------------------------------------
@@ -300,10 +300,10 @@ class Follower:
         beyond = Beyond(
             ends_at_known_fpdu=ends_at_known_fpdu,
             may_grow=not (final or ends_at_known_fpdu),
-            begins_at=lambda at: self._leads_over_hole(island, at),
+            may_begin_at=lambda at: self._leads_over_hole(island, at),
         )
         search = PathSearch(region, entries, is_certain=run.is_certain, beyond=beyond)
-        while not search.is_finished():
+        while not search.advance():
             yield
         return search.path, limit, final
 

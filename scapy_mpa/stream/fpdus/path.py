@@ -56,7 +56,7 @@ class Beyond(NamedTuple):
     """An FPDU is known to begin where the region ends."""
     may_grow: bool
     """More octets may follow, so no FPDU is given up yet."""
-    begins_at: Callable[[int], bool]
+    may_begin_at: Callable[[int], bool]
     """Whether a position is in the hole after the region, or an FPDU begins there."""
 
 
@@ -245,8 +245,8 @@ class PathSearch:
         else:
             self._push(cost + nested, "over", at, back, (cost, start, then))
 
-    def is_finished(self) -> bool:
-        """Go on with the search; return False if it must wait for the next segment."""
+    def advance(self) -> bool:
+        """Go on with the search; return whether it is finished, or must wait for a segment."""
         while self._heap:
             node = heappop(self._heap)
             if self._done and node[0] >= self._done[0][0] + weights.PROOF:
@@ -300,11 +300,11 @@ class PathSearch:
     def _enter(self, cost: float) -> None:
         """Begin at any place, or find no FPDU at all."""
         region = self._region
-        passed = _passed(region.limit - region.begin)
+        passed = _cost_of(region.limit - region.begin)
         if not self._beyond.ends_at_known_fpdu:
             passed += weights.NOTHING
         self._end_without(cost + passed, region.begin - 1, None)
-        self._may_jump(cost, region.begin - 1, region.begin, None, "jump")
+        self._push_jump(cost, region.begin - 1, region.begin, None, "jump")
 
     def _end_without(self, cost: float, start: int, back: _Back) -> None:
         """Go to the end of the region without another FPDU."""
@@ -332,17 +332,17 @@ class PathSearch:
             self._push(cost, "at", edge.end, step)
             return
         wrong = Step("wrong length", edge, by_length), back
-        chance = region.coincidence(edge)
+        coincidence = region.coincidence(edge)
         # A length that leads to a good FPDU, and over no proven one, is right.  Otherwise the CRC
         # must show where the FPDU ends, which is expensive.
-        is_right = chance >= weights.CRC and not self._places.holds_proven(at, edge.end)
+        is_right = coincidence >= weights.CRC and not self._places.holds_proven(at, edge.end)
         if not is_right and self._ends_elsewhere(cost, edge, wrong):
             return
         edge_cost = edge.cost
         if by_length and edge.verdict == "bad" and _is_damaged_near(back):
             edge_cost -= weights.DAMAGED - weights.BURST
         self._pass_over(cost + edge_cost, at, edge.end, "at", step)
-        self._push(cost + weights.WRONG_LENGTH + chance, "wrong length", at, wrong)
+        self._push(cost + weights.WRONG_LENGTH + coincidence, "wrong length", at, wrong)
 
     def _ends_elsewhere(self, cost: float, edge: Edge, wrong: _Back) -> bool:
         """Go on where the CRC shows another end of an FPDU; return whether it shows one."""
@@ -365,9 +365,9 @@ class PathSearch:
         ):
             # The snap length cut off its ULPDU_Length.
             lost = Step("lost", edge, by_length), back
-            passed = _passed(region.captured_octets(at, limit))
+            passed = _cost_of(region.captured_octets(at, limit))
             self._pass_over(cost + passed, at, limit, "done", lost)
-            self._may_jump(cost, at, at + 1, lost, "jump")
+            self._push_jump(cost, at, at + 1, lost, "jump")
             return
         wrong = Step("wrong length", edge, by_length), back
         if edge.end is not None and self._ends_elsewhere(cost, edge, wrong):
@@ -381,30 +381,30 @@ class PathSearch:
         if edge.end is not None:
             price: float = weights.WRONG_LENGTH
             if not is_senseless:
-                price += weights.CARRIED * beyond.begins_at(edge.end)
+                price += weights.CARRIED * beyond.may_begin_at(edge.end)
             self._push(cost + price, "wrong length", at, wrong)
 
     def _leave_wrong_length(self, cost: float, at: int, back: _Back) -> None:
         """Go on after an FPDU whose length is wrong and whose CRC does not show its end."""
         limit = self._region.limit
-        passed = _passed(limit - at)
+        passed = _cost_of(limit - at)
         if not self._beyond.ends_at_known_fpdu:
             passed = 0 if self._beyond.may_grow else weights.NOTHING + passed
         self._end_without(cost + passed, at, back)
-        self._may_jump(cost, at, at + fpdu_length(0), back, "leap")
+        self._push_jump(cost, at, at + fpdu_length(0), back, "leap")
 
-    def _may_jump(self, cost: float, start: int, at: int, back: _Back, kind: _Node) -> None:
+    def _push_jump(self, cost: float, start: int, at: int, back: _Back, kind: _Node) -> None:
         """Add a node that goes on at any place from ``at`` on.
 
         :param cost: without the octets after ``start``, which are passed over.
         """
-        least = cost + self._passed(start, at)
+        least = cost + self._cost_between(start, at)
         self._push(least, kind, at, back, (cost, start, kind))
 
-    def _passed(self, start: int, at: int) -> float:
+    def _cost_between(self, start: int, at: int) -> float:
         """Return the cost of passing over octets in which all places are known."""
         return (
-            _passed(self._region.captured_octets(start, at))
+            _cost_of(self._region.captured_octets(start, at))
             + self._places.nested(start, at)
             + self._region.marker_contradictions(start, at)
         )
@@ -421,7 +421,7 @@ class PathSearch:
         for place in sound:
             if not region.allowance.spend(calls=LOOK):
                 return
-            passed = self._passed(start, place)
+            passed = self._cost_between(start, place)
             first = passed if first is None else first
             if passed > first + weights.PROOF or region.allowance.purse.slice <= 0:
                 # Cheaper nodes come first.
@@ -432,7 +432,7 @@ class PathSearch:
             if kind == "leap" or not lacking:
                 self._push(cost + passed + lacking, "at", place, back)
         if upto < before:
-            self._may_jump(cost, start, upto, back, kind)
+            self._push_jump(cost, start, upto, back, kind)
 
 
 def _is_damaged_near(back: _Back) -> bool:
@@ -446,7 +446,7 @@ def _is_damaged_near(back: _Back) -> bool:
     return False
 
 
-def _passed(octets: int) -> float:
+def _cost_of(octets: int) -> float:
     """Return the cost of passing over octets."""
     return min(weights.PER_OCTET * octets, weights.NOTHING)
 

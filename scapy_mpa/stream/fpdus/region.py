@@ -3,7 +3,7 @@
 
 A *place* is a position at which an FPDU may begin.  Costs and evidence are bits
 (:mod:`~scapy_mpa.stream.fpdus.weights`).  The search for the cheapest path
-(:mod:`~scapy_mpa.stream.fpdus.path`) knows nothing else about FPDUs.
+(:mod:`~scapy_mpa.stream.fpdus.path`) reads octets only through this module.
 """
 
 from bisect import bisect_left
@@ -87,7 +87,7 @@ class Edge(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """The header octets that distinguish it from other FPDUs."""
+        """The header octets by which equal headers are recognised; MO does not count."""
         return self.head[:TAGGED_LENGTH]
 
 
@@ -321,7 +321,7 @@ class Region:
         return sorted([at for at in starts if begin <= at < upto and at not in self._ruled_out])
 
     def place(self, start: int) -> Edge | None:
-        """Return the FPDU at a likely place; None if it has no evidence of its own."""
+        """Return the FPDU at a likely place; None if neither evidence nor its header shows one."""
         self.allowance.spend(calls=LOOK)
         if self.crc and start not in self._edges and not self._may_be_sound(start):
             return None

@@ -16,7 +16,7 @@ TAGGED: Final = 13
 """A tagged header makes sense.  Of its 16 control bits, 3 are free: Last, and one of few opcodes
 (RFC 5041 4.2, RFC 5040 4.1).  STag and TO may have any value, and the length nearly any."""
 UNTAGGED: Final = 43
-"""An untagged header makes sense: about a bit less, and the 32 bits of QN, which follows from the
+"""An untagged header makes sense: two bits less, and the 32 bits of QN, which follows from the
 opcode.  An unused Invalidate STag field counts nothing, since zeros are common."""
 CONTINUES: Final = 24
 """STag and TO, or QN, MSN and MO, continue a message (RFC 5041 5.1, 5.2).  These are 96 bits.  But
@@ -62,7 +62,7 @@ PER_OCTET: Final = 1 / 256
 beginning is missing."""
 NESTED: Final = DAMAGED + NOTHING
 """Proven FPDUs in a row are payload of another FPDU.  One payload in 1000 is iWARP, as one in
-1000 is damaged.  ``NOTHING`` makes a wrong length likelier than such a row."""
+1000 is damaged.  The bits of ``NOTHING`` are added, so that a wrong length is likelier."""
 MORE: Final = 3
 """More for each further FPDU of that row."""
 UNKNOWN_PHASE: Final = 9
