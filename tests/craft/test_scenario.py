@@ -146,9 +146,9 @@ STEP_ROWS: dict[str, Callable[[Any], object]] = {
         it.initiator.send(),
         it.initiator.send(),
     ),
-    'initiator write "x" stag 7\nresponder terminate 0 1 0 quoting': lambda it: (
+    'initiator write "x" stag 7\nresponder terminate 1 1 0 quoting': lambda it: (
         it.initiator.write(b"x", 7),
-        it.responder.terminate(0, 1, 0, in_error=it.script[-1]),
+        it.responder.terminate(1, 1, 0, in_error=it.script[-1]),
     ),
     '# 1\n\tinitiator\t\tsend "\\"\\\\\\n\\r\\t\\0\\x80 ä"#2\nclose#3 ': lambda it: (
         it.initiator.send(b'"\\\n\r\t\0\x80 \xc3\xa4'),
@@ -220,6 +220,12 @@ WRONG = {
     "dialect draft-ietf-storm-mpa-peer-connect-01\nstartup control-flags AD": "f:2: control flag ",
     "revision 7\nstartup": "f:2: revision 7 is not one of 0, 1, 2 (RFC 5044 7.1.1); ",
     "dialect erdma\ncrc both\nstartup": "f:3: C is set, which erdma does not accept",
+    "ddp-version 3\ninitiator write 1": "f:2: DV 3 is not valid (RFC 5041 4.1); ",
+    "rdmap-version 2\ninitiator send 1": "f:2: RV 2 is not valid for Send (RFC 5040 4.1); ",
+    "ddp-version 0\nrdmap-version 0\ninitiator send 1": "f:3: DV 0 on a connection of version 1 (",
+    "initiator read-request 9 src-to 0xFFFFFFFFFFFFFFFF": "f:1: SrcTO 0xffffffffffffffff and 9 ",
+    "initiator terminate 5 5 5": "f:1: no standard defines layer 5 / error type 5 / code 0x05 (",
+    "initiator send 1\ninitiator terminate 1 2 1 quoting": "f:2: a Terminate quotes an FPDU ",
     'startup control-flags "A"': 'f:1: control-flags: a word without quotes is wanted, not "A"',
     "pause nan": "f:1: seconds from 0 to 1000000 are wanted, not 'nan'",
     'pause "1"': 'f:1: seconds from 0 to 1000000 are wanted, not "1"',

@@ -202,7 +202,7 @@ def side() -> Side:
         (lambda: Conversation(mulpdu=60), r"MULPDU 60 is not in 70 \(an Atomic Request, "),
         (
             lambda: Conversation(revision=0).initiator.atomic(),
-            "RDMAP version 0 has no such ",
+            "RV 0 is not valid for Atomic Request",
         ),
         (
             lambda: Conversation(revision=2, rtr_frame=True).startup(),
