@@ -56,6 +56,8 @@ def test_header_below_a_message(message: type[Packet]) -> None:
     assert f"opcode    = {message().name}\n" in text and f"###[ {message().name} ]###" in text
     if message.shortest:
         assert header(octets[: header.shortest + message.shortest - 1]).layers() == [header, Raw]
+    wrong = DDPUntagged if tagged else DDPTagged
+    assert bytes(wrong() / message())[:2] == bytes([0x41 if tagged else 0xC1, 0x40 | opcode])
     below = header(opcode=15) if qn is None else header(opcode=15, qn=9)
     given = bytes(below / message())
     assert given[1] == 0x4F
