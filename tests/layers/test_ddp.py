@@ -136,12 +136,14 @@ class ULP(Packet):
 
 
 def test_upper_layer_is_bound_for_all_sends() -> None:
-    """Binding RDMAPSend is enough, as the four carry the same."""
+    """Binding RDMAPSend is enough, as the four carry the same. It begins in the first segment."""
     bind_layers(RDMAPSend, ULP)
     try:
         for opcode in (3, 4, 5, 6):
             octets = bytes(DDPUntagged(opcode=opcode) / bytes(8))
             assert DDPUntagged(octets).layers()[2] is ULP
+            later = bytes(DDPUntagged(opcode=opcode, mo=8) / bytes(8))
+            assert DDPUntagged(later).layers()[2] is Raw
     finally:
         split_layers(RDMAPSend, ULP)
 
