@@ -8,11 +8,12 @@ layer only names the message.  ``bind_layers(RDMAPSend, ...)`` applies to all fo
 from __future__ import annotations
 
 from scapy.config import conf
-from scapy.fields import BitEnumField, BitField, IntField, XIntField, XLongField, XStrFixedLenField
+from scapy.fields import IntField, XIntField, XLongField, XStrFixedLenField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import DDPUntagged
+from scapy_mpa.layers.fields import BitEnumField, BitField
 from scapy_mpa.wire.rdmap import (
     ATOMIC_REQUEST_LENGTH,
     ATOMIC_RESPONSE_LENGTH,
