@@ -581,6 +581,9 @@ class Conversation:
 
     def _connect(self, endpoints: tuple[Endpoint, Endpoint]) -> None:
         """Set the two ends of the connection."""
+        for end in endpoints:
+            if not isinstance(end, Endpoint):
+                raise TypeError(f"{quoted(end)} is no Endpoint; give Endpoint('10.0.0.1', 4000)")
         first, second = endpoints
         if (first.octets, first.port) == (second.octets, second.port):
             # The two directions could not be distinguished.

@@ -249,6 +249,19 @@ def test_messages_of_errors(act: Callable[[], object], text: str) -> None:
         act()
 
 
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (lambda: Conversation("10.0.0.1:4"), "'10.0.0.1:4' is no Endpoint; give Endpoint"),
+        (lambda: Conversation(revision="2"), "revision is a whole number, not '2'"),
+    ],
+)
+def test_wrong_types(act: Callable[[], object], text: str) -> None:
+    """The message says what to give."""
+    with pytest.raises(TypeError, match=text):
+        act()
+
+
 @pytest.mark.parametrize("wrong", [lambda right: 3, lambda right: None, lambda right: "abcd"])
 def test_function_for_a_crc_must_return_octets(wrong: Callable[[bytes], Any]) -> None:
     """The result must be octets. Otherwise the message names the item."""
