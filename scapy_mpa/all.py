@@ -3,10 +3,16 @@
 
 from scapy_mpa import layers, session
 from scapy_mpa.layers import *
-from scapy_mpa.layers.private_data import bind_private_data, split_private_data
+from scapy_mpa.layers.private_data import PrivateData, bind_private_data, split_private_data
 from scapy_mpa.layers.sctp_bindings import bind_sctp
 from scapy_mpa.session import *
 
-__all__ = [*layers.__all__, *session.__all__, "bind_private_data", "split_private_data"]
+__all__ = [
+    *layers.__all__,
+    *session.__all__,
+    "PrivateData",
+    "bind_private_data",
+    "split_private_data",
+]
 
 bind_sctp()

@@ -17,7 +17,7 @@ from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
 from scapy_mpa.craft.enhanced import enhanced_fields
 from scapy_mpa.craft.given import LATEST, as_octets, nanoseconds, number, pair
-from scapy_mpa.craft.layout import Placed, lay_out
+from scapy_mpa.craft.layout import Placed, lay_out, startup_frame
 from scapy_mpa.craft.options import INITIATOR, LONGEST_RTT, RESPONDER, SIDES, Options, Packing
 from scapy_mpa.craft.script import (
     CloseItem,
@@ -39,19 +39,18 @@ from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.segment import SECOND
-from scapy_mpa.wire.control_flags import RTR
+from scapy_mpa.wire.control_flags import RTR, meaning_of
 from scapy_mpa.wire.dialect import (
     OSC_REVISIONS,
     TRAITS,
     Dialect,
     extension_length,
-    largest_pd_length,
 )
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.shown import quoted
-from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
+from scapy_mpa.wire.startup import StartupKind, build_enhanced
 
 _ISNS: Final = (1000, 5000)
 _MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
@@ -234,6 +233,7 @@ class Conversation:
 
         For a delayed startup, send streaming mode octets first, with
         :meth:`~scapy_mpa.craft.side.Side.octets`.  With revision 2 there are always enhanced data.
+        They have the arguments from ``ird`` to ``reply_control_flags``, and ``rtr``.
 
         :param private_data: Private Data of the Request, up to 512 octets with enhanced data;
             octets or a layer.
@@ -274,6 +274,12 @@ class Conversation:
         reply: dict[str, Any] = {}
         if self.options.revision == 2 or any(each is not None for each in (*own, *peers, rtr)):
             request, reply = enhanced_fields(own, peers, self.options.dialect, rtr)
+            meaning = meaning_of(self.options.dialect)
+            for frame, fields in (("Request", request), ("Reply", reply)):
+                build_enhanced(**fields)
+                fault = meaning.fault(fields["control_flags"], frame)
+                if fault is not None:
+                    self.refuse(f"{fault} ({meaning.clause})")
         self._add_fields(request, self.options.rtr_frame[INITIATOR], extension)
         self._add_fields(reply, self.options.rtr_frame[RESPONDER], reply_extension)
         self._append_startup(StartupItem(INITIATOR, StartupKind.REQUEST, private_data, **request))
@@ -557,6 +563,7 @@ class Conversation:
             )
         if self._responder_may_send:
             self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
+        self._check_startup(item)
         self.append_checked(item)
         self._responder_may_send = True
 
@@ -574,6 +581,9 @@ class Conversation:
 
     def _connect(self, endpoints: tuple[Endpoint, Endpoint]) -> None:
         """Set the two ends of the connection."""
+        for end in endpoints:
+            if not isinstance(end, Endpoint):
+                raise TypeError(f"{quoted(end)} is no Endpoint; give Endpoint('10.0.0.1', 4000)")
         first, second = endpoints
         if (first.octets, first.port) == (second.octets, second.port):
             # The two directions could not be distinguished.
@@ -615,12 +625,15 @@ class Conversation:
         )
 
     def _append_startup(self, item: StartupItem) -> None:
-        enhanced = 0 if item.control_flags is None else ENHANCED_LENGTH
-        length = enhanced + len(item.private_data)
-        largest = largest_pd_length(self.options.revision_of(item.side))
-        if length > largest:
-            self.refuse(f"Private Data of {length} octets exceed {largest} (RFC 5044 7.1.1)")
+        if item.control_flags is not None and self.options.revision_of(item.side) != 2:
+            self.refuse("IRD, ORD, control flags and RTR go with revision 2 (RFC 6581 6)")
+        self._check_startup(item)
         self.append_checked(item)
+
+    def _check_startup(self, item: StartupItem) -> None:
+        """Refuse a startup frame that a receiver must not accept."""
+        for problem in startup_frame(item, self.options).problems():
+            self.refuse(problem)
 
 
 def _untimed(segments: Iterable[Segment]) -> list[Segment]:

@@ -23,7 +23,10 @@ def number(name: str, value: int, low: int, high: int, *, least: str = "") -> No
     :param name: the name of the value, for the error.
     :param least: how the error names ``low``.
     :raises LocalProtocolError: it is not.
+    :raises TypeError: it is no whole number.
     """
+    if not isinstance(value, int):
+        raise TypeError(f"{name} is a whole number, not {quoted(value)}")
     if not low <= value <= high:
         raise LocalProtocolError(f"{name} {quoted(value)} is not in {least or low} to {high}")
 

@@ -35,12 +35,12 @@ from scapy_mpa.wire.rdmap import (
     build_control,
     build_immediate_data,
     build_read_request,
-    parse_control,
 )
 from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, AtomicOperation, Opcode
+from scapy_mpa.wire.rules import header_violation, message_violation, version_violation
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind
-from scapy_mpa.wire.terminate import build_terminate
+from scapy_mpa.wire.terminate import build_terminate, copied_headers, is_defined, terminate_text
 
 __all__ = ["Side"]
 
@@ -56,8 +56,6 @@ _SENDS = {
     (True, True): Opcode.SEND_WITH_SE_AND_INVALIDATE,
 }
 """By whether a Send has Solicited Event, and whether it invalidates an STag."""
-
-_LAST_BEFORE_ATOMICS = Opcode.TERMINATE
 
 
 class Script(Protocol):
@@ -338,7 +336,8 @@ class Side:
         :param layer: 4 bits.
         :param etype: 4 bits.
         :param error_code: 8 bits.
-        :param in_error: the FPDU in error: its DDP Segment Length and headers are copied.
+        :param in_error: the peer's FPDU that caused it: DDP Segment Length and headers are copied,
+            where the error has them (figure 10).
         :param fields: other arguments of :func:`~scapy_mpa.wire.terminate.build_terminate`.
         """
         number("layer", layer, 0, 0xF)
@@ -347,12 +346,14 @@ class Side:
         for name in ("ddp_header", "rdmap_header"):
             if fields.get(name) is not None:
                 fields[name] = as_octets(name, fields[name])
+        if not is_defined(layer, etype, error_code):
+            self._conversation.refuse(
+                f"no standard defines {terminate_text(layer, etype, error_code)} (RFC 5040 4.8)"
+            )
         if in_error is not None:
-            header, ulpdu = in_error.header, in_error.ulpdu
-            fields.setdefault("ddp_segment_length", len(ulpdu))
-            fields.setdefault("ddp_header", ulpdu[: header.length])
-            if parse_control(header.rsvdulp).opcode == Opcode.READ_REQUEST:
-                fields.setdefault("rdmap_header", in_error.payload)
+            if in_error.side == self.index:
+                self._conversation.refuse("a Terminate quotes an FPDU of the peer (RFC 5040 4.8)")
+            fields = copied_headers(layer, etype, in_error.ulpdu) | fields
         return self._untagged(Opcode.TERMINATE, build_terminate(layer, etype, error_code, **fields))
 
     # -- anything ---------------------------------------------------------------------------------
@@ -431,10 +432,6 @@ class Side:
         number("STag", stag, 0, _WORD)
         number("Tagged Offset", to, 0, _LONG)
         self._conversation.begin()
-        if to + len(data) > 1 << 64:
-            self._conversation.refuse(
-                f"{len(data)} octets from Tagged Offset {to:#x} go beyond 2^64 (RFC 5041 5.2)"
-            )
         return self._send(opcode, data, stag=stag, to=to, answers=answers)
 
     def _untagged(
@@ -444,13 +441,7 @@ class Side:
 
         :param fields: fields of the :class:`~scapy_mpa.craft.script.Message`.
         """
-        conversation = self._conversation
-        conversation.begin()
-        if opcode > _LAST_BEFORE_ATOMICS and conversation.options.rdmap_version != 1:
-            conversation.refuse(
-                f"RDMAP version {conversation.options.rdmap_version} has no such message "
-                "(RFC 7306 4.1)"
-            )
+        self._conversation.begin()
         qn = QUEUE_NUMBERS[opcode]
         message = self._send(
             opcode, payload, invalidate_stag, qn=qn, msn=self.next_msn(qn), **fields
@@ -476,6 +467,14 @@ class Side:
             header = DDPHeader(
                 False, True, 0, version, control, None, None, invalidate_stag, *queued
             )
+        # The rules hold for the message as for a segment that holds all of it.
+        found = header_violation(header, len(payload)) or message_violation(
+            opcode, payload, len(payload)
+        )
+        if found is None and conversation.options.revision:
+            found = version_violation(header, 1, "RFC 5041 4.1")
+        if found is not None:
+            conversation.refuse(f"{found.text} ({found.clause})")
         ulpdus = ulpdus_of(header, payload, conversation.mulpdus[self.index])
         items = [FPDUItem(self.index, ulpdu, message) for ulpdu in ulpdus]
         conversation.add(message, items)

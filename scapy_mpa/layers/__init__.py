@@ -16,7 +16,7 @@ Payload Protocol Identifiers, which ``scapy_mpa.all`` binds; see :mod:`scapy_mpa
 """
 
 from scapy.config import conf
-from scapy.packet import Packet, bind_bottom_up, bind_layers, bind_top_down
+from scapy.packet import Packet, bind_bottom_up, bind_top_down
 
 from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
 from scapy_mpa.layers.fpdu import FPDU, MPAMarker
@@ -90,12 +90,13 @@ _MESSAGES: dict[Opcode, type[Packet]] = {
 }
 
 for _opcode, _message in _MESSAGES.items():
-    if _opcode in TAGGED_OPCODES:
-        bind_layers(DDPTagged, _message, opcode=int(_opcode))
-    else:
-        # Dissection uses the opcode alone, so that a wrong QN is shown.
-        bind_bottom_up(DDPUntagged, _message, opcode=int(_opcode))
-        bind_top_down(DDPUntagged, _message, opcode=int(_opcode), qn=int(QUEUE_NUMBERS[_opcode]))
+    # Dissection uses the opcode alone, so that a wrong QN is shown.
+    _header = DDPTagged if _opcode in TAGGED_OPCODES else DDPUntagged
+    bind_bottom_up(_header, _message, opcode=int(_opcode))
+    # Below a message, the wrong header has its opcode, too.
+    bind_top_down(DDPTagged, _message, opcode=int(_opcode))
+    _queue = {} if _header is DDPTagged else {"qn": int(QUEUE_NUMBERS[_opcode])}
+    bind_top_down(DDPUntagged, _message, opcode=int(_opcode), **_queue)
 
 # Scapy's explore() accepts only names of Scapy's own modules, and fails with others.  So these
 # packets are listed under the name that load_contrib() gives them.

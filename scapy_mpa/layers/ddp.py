@@ -15,10 +15,11 @@ from __future__ import annotations
 from typing import Any
 
 from scapy.config import conf
-from scapy.fields import BitEnumField, BitField, IntField, XIntField, XLongField
+from scapy.fields import IntField, XIntField, XLongField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer
+from scapy_mpa.layers.fields import BitEnumField, BitField
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.rdmap_names import MESSAGE_NAMES, Opcode
 

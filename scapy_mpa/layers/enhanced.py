@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scapy.fields import BitField, ConditionalField
+from scapy.fields import ConditionalField
 
 from scapy_mpa.layers.base import _Layer
-from scapy_mpa.layers.fields import OffWire
+from scapy_mpa.layers.fields import BitField, OffWire
 from scapy_mpa.wire.control_flags import meaning_of
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.shown import counted
@@ -46,7 +46,9 @@ class _ConnectionSetup(_Layer):
         return len(octets)
 
     def has_enhanced(self) -> bool:
-        """Return whether there are enhanced data."""
+        """Return whether there are enhanced data; a given field of them is always sent."""
+        if any(self.fields.get(each.name) is not None for each in ENHANCED_FIELDS):
+            return True
         return bool(self.announces_enhanced() if self.enhanced is None else self.enhanced)
 
     def describe(self) -> str:

@@ -3,12 +3,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from scapy import fields as scapys
 from scapy.fields import ConditionalField, Field, RawVal, ShortField, StrFixedLenField
 
+from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.shown import quoted
+
+
+class _Bounded:
+    """A number of some bits; Scapy sends the low bits of one that does not fit."""
+
+    __slots__ = ()
+    name: str
+    size: int
+    i2m: Callable[[Any, Any], int]
+
+    def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
+        number = self.i2m(pkt, val)
+        if not 0 <= number < 1 << self.size:
+            raise LocalProtocolError(
+                f"{self.name} {quoted(number)} does not fit its {self.size} bits"
+            )
+        return super().addfield(pkt, s, val)  # type: ignore[misc]
+
+
+class BitField(_Bounded, scapys.BitField):
+    """Scapy's, but a number that does not fit is refused."""
+
+
+class XBitField(_Bounded, scapys.XBitField):
+    """Scapy's, but a number that does not fit is refused."""
+
+
+class BitEnumField(_Bounded, scapys.BitEnumField):
+    """Scapy's, but a number that does not fit is refused."""
 
 
 class WhenSet(ConditionalField):

@@ -13,18 +13,16 @@
 from __future__ import annotations
 
 from scapy.fields import (
-    BitField,
     Field,
     ShortField,
     StrFixedLenField,
-    XBitField,
     XIntField,
     XShortField,
 )
 
 from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import _Carrier
-from scapy_mpa.layers.fields import CRC32cField, NoteField, OffWire
+from scapy_mpa.layers.fields import BitField, CRC32cField, NoteField, OffWire, XBitField
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field, crc_is_good
 from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.errors import LocalProtocolError

@@ -20,7 +20,6 @@ from typing import Any
 
 from scapy.config import conf
 from scapy.fields import (
-    BitField,
     ByteField,
     ConditionalField,
     ShortField,
@@ -30,7 +29,7 @@ from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.enhanced import ENHANCED_FIELDS, EnhancedField, _ConnectionSetup
-from scapy_mpa.layers.fields import DialectField, KeyField, NoteField, OffWire
+from scapy_mpa.layers.fields import BitField, DialectField, KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, TRAITS, Dialect
@@ -52,12 +51,22 @@ _EXTENSION_LENGTH = TRAITS[Dialect.ERDMA].extension_length
 
 
 def _has_extension(pkt: _Startup) -> bool:
-    return bool(pkt.revision == _ERDMA)
+    return bool(pkt.revision == _ERDMA or pkt.fields.get("extension"))
 
 
 def _private_data_length(pkt: _Startup) -> int:
     length: int = pkt.pd_length
     return length - ENHANCED_LENGTH if pkt.has_enhanced() else length
+
+
+class SField(BitField):
+    """S; None: whether there are enhanced data."""
+
+    def i2h(self, pkt: Any, x: Any) -> Any:
+        return int(pkt.has_enhanced()) if x is None and pkt is not None else x
+
+    def i2m(self, pkt: Any, x: Any) -> Any:
+        return super().i2m(pkt, self.i2h(pkt, x))
 
 
 class _Startup(_ConnectionSetup):
@@ -70,7 +79,7 @@ class _Startup(_ConnectionSetup):
         BitField("markers", 0, 1),
         BitField("crc", 1, 1),
         BitField("rejected", 0, 1),
-        BitField("s", 0, 1),
+        SField("s", None, 1),
         BitField("reserved", 0, 4),
         ByteField("revision", 1),
         ShortField("pd_length", None),
@@ -102,7 +111,7 @@ class _Startup(_ConnectionSetup):
         return pkt + pay
 
     def announces_enhanced(self) -> bool:
-        return bool(self.revision == 2 and self.s == 1)
+        return bool(self.revision == 2 and self.getfieldval("s") == 1)
 
     def room(self, octets: bytes) -> int:
         return min(len(octets), int(self.pd_length))
@@ -116,16 +125,18 @@ class MPARequest(_Startup):
     markers       M, 1 bit: the sender wants Markers in what it receives
     crc           C, 1 bit
     rejected      R, 1 bit: in a Reply, the connection is rejected
-    s             S, 1 bit: with revision 2, enhanced data come first
+    s             S, 1 bit: with revision 2, enhanced data come first; None:
+                  whether there are enhanced data
     reserved      Res, 4 bits
     revision      Rev, 8 bits
     pd_length     PD_Length, octets of everything after it, 16 bits
     enhanced      not on the wire: whether there are enhanced data; None: yes
-                  if ``revision`` is 2 and ``s`` is set
+                  if ``revision`` is 2 and ``s`` is set.  They are always
+                  there if one of their fields is given
     dialect       not on the wire: name of the dialect that defines the control
                   flags; None: RFC 6581
-    extension     8 octets that PD_Length does not count, only with revision 129
-                  (erdma)
+    extension     8 octets that PD_Length does not count, with revision 129
+                  (erdma) or if given
     a, b, c, d    control flags, 1 bit each (RFC 6581 9.2)
     ird, ord      RDMA Read Queue Depths, 14 bits each, from 0
     private_data  the rest, up to PD_Length: octets, or a layer (see
@@ -137,7 +148,8 @@ class MPARequest(_Startup):
     payload.
 
     :raises RemoteProtocolError: read from fewer than 20 octets.
-    :raises LocalProtocolError: when built: the Private Data exceed 65535 octets.
+    :raises LocalProtocolError: when built: the Private Data exceed 65535 octets, or a number does
+        not fit its bits.
     """
 
     name = "MPA Request"

@@ -28,7 +28,11 @@ from scapy_mpa.layers.base import _Layer
 
 
 class PrivateData(_Layer):
-    """The Private Data of a ULP."""
+    """The Private Data of a ULP: the base class of their layers.
+
+    A derived class has ``fields_desc``, and ``shortest``: its octets, exactly.  If they vary, it
+    overrides :meth:`fits`.
+    """
 
     has_magic: ClassVar[bool] = False
     """Whether :meth:`fits` is certain, because of a magic number."""
@@ -58,7 +62,16 @@ def bind_private_data(frame: type[Packet], layer: type[PrivateData], **fields: A
 
     :param frame: ``MPARequest`` or ``MPAReply``.
     :param fields: only in frames whose fields have these values, such as ``rejected=1``.
+    :raises TypeError: the layer is not derived from :class:`PrivateData`, or the frame has no such
+        field.
     """
+    if not issubclass(layer, PrivateData):
+        raise TypeError(
+            f"{layer.__name__} is no layer of Private Data: derive it from PrivateData, whose "
+            "fits() says which octets it reads"
+        )
+    for name in fields.keys() - {field.name for field in frame.fields_desc}:
+        raise TypeError(f"{frame.__name__} has no field {name}")
     _BOUND.insert(0, (frame, layer, fields))
 
 

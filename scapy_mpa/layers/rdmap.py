@@ -7,11 +7,13 @@ layer only names the message.  ``bind_layers(RDMAPSend, ...)`` applies to all fo
 
 from __future__ import annotations
 
-from scapy.fields import BitEnumField, BitField, IntField, XIntField, XLongField, XStrFixedLenField
+from scapy.config import conf
+from scapy.fields import IntField, XIntField, XLongField, XStrFixedLenField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import DDPUntagged
+from scapy_mpa.layers.fields import BitEnumField, BitField
 from scapy_mpa.wire.rdmap import (
     ATOMIC_REQUEST_LENGTH,
     ATOMIC_RESPONSE_LENGTH,
@@ -95,10 +97,20 @@ class RDMAPReadResponse(_DataMessage):
 class RDMAPSend(_DataMessage):
     """Send (RFC 5040 4.6): no octets but the payload.
 
-    A Send answers another Send if its payload answers the other's.
+    A Send answers another Send if its payload answers the other's.  A layer bound to it is read
+    only from the first segment of a Send: the octets of the others stay ``Raw``.
     """
 
     name = MESSAGE_NAMES[Opcode.SEND]
+
+    def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        segment = self.underlayer
+        if isinstance(segment, DDPUntagged) and segment.mo:
+            # These octets continue a message that began in another segment.
+            raw: type[Packet] = conf.raw_layer
+            return raw
+        chosen: type[Packet] = super().guess_payload_class(payload)
+        return chosen
 
     def answers(self, other: Packet) -> bool:
         return isinstance(other, RDMAPSend) and bool(self.payload.answers(other.payload))

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from scapy.fields import BitField, ByteField, Field, StrField, XIntField
+from scapy.fields import ByteField, Field, StrField, XIntField
 from scapy.volatile import RandChoice
 
+from scapy_mpa.layers.fields import BitField
 from scapy_mpa.layers.private_data import PrivateData
 from scapy_mpa.wire.errors import LocalProtocolError
 

@@ -160,7 +160,7 @@ def rdmpa(
 ) -> MPAPacketList:
     """Read the startup frames and FPDUs of a capture.
 
-    Of DDP over SCTP there are only records.
+    DDP over SCTP gives no packets, but messages, and records of connections, gaps and errors.
 
     ``sniff(offline=filename, session=MPASession(others=others))`` yields the same packets; this
     function does without Scapy's own reader.
@@ -174,10 +174,16 @@ def rdmpa(
         receiver must not accept (:mod:`scapy_mpa.stream.checks`).
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     :raises FileNotFoundError: there is no file of this name.
+    :raises TypeError: ``filename`` is no file, but packets or anything else.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If only its
         end is damaged, the packets before are returned, and a warning is logged. A warning is also
         logged for interfaces that a pcapng file describes wrongly.
     """
+    if not (isinstance(filename, str | bytes | os.PathLike) or hasattr(filename, "read")):
+        raise TypeError(
+            f"rdmpa() reads a file, not a {type(filename).__name__}; packets are read by "
+            "sniff(offline=packets, session=MPASession)"
+        )
     packets: list[Packet] = []
     records: list[Record] = []
     messages: list[RDMAPMessage] = []

@@ -35,6 +35,8 @@ class Meaning(NamedTuple):
     """The letter of the flag for peer-to-peer; None: the document has no such flag."""
     rtr: dict[str, RTR]
     """The RTR indication that each letter means."""
+    clause: str
+    """The clause that gives the flags their meaning."""
 
     def options(self, control_flags: str) -> tuple[RTR, ...]:
         """Return the RTR indications that flags mean, always in the same order."""
@@ -43,6 +45,18 @@ class Meaning(NamedTuple):
     def is_peer_to_peer(self, control_flags: str) -> bool:
         """Return whether the flag for peer-to-peer is among these."""
         return self.peer_to_peer is not None and self.peer_to_peer in control_flags
+
+    def fault(self, control_flags: str, frame: str) -> str | None:
+        """Return what is wrong with flags by themselves, None if nothing is.
+
+        :param frame: the name of the message that they are in.
+        """
+        if self.peer_to_peer is None:
+            is_reserved = set(control_flags) - {*self.rtr}
+            return f"control flag D of the {frame} is reserved" if is_reserved else None
+        if not control_flags or self.peer_to_peer in control_flags:
+            return None
+        return f"control flags {control_flags} of the {frame} are set, and A is not"
 
     def words(self, control_flags: str) -> list[str]:
         """Return the meaning of each flag, such as ``["peer-to-peer", "RTR by Write"]``."""
@@ -55,8 +69,11 @@ class Meaning(NamedTuple):
         return words
 
 
-_RFC6581: Final = Meaning("A", {"B": RTR.SEND, "C": RTR.WRITE, "D": RTR.READ})
-_DRAFT: Final = Meaning(None, {"A": RTR.SEND, "B": RTR.WRITE, "C": RTR.READ})
+_RFC6581: Final = Meaning("A", {"B": RTR.SEND, "C": RTR.WRITE, "D": RTR.READ}, "RFC 6581 9.2")
+_DRAFT: Final = Meaning(
+    *(None, {"A": RTR.SEND, "B": RTR.WRITE, "C": RTR.READ}),
+    "draft-ietf-storm-mpa-peer-connect-01 8",
+)
 
 
 def meaning_of(dialect: Dialect | None) -> Meaning:

@@ -155,9 +155,9 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Neg
         text = f"A of the {words.reply} is not that of the {words.request}"
         found.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR if of_peers else None))
     for name, flags in ((words.request, asked), (words.reply, offered)):
-        if flags and not meaning.is_peer_to_peer(flags):
-            text = f"control flags {flags} of the {name} are set, and A is not"
-            found.append(Violation(text, "RFC 6581 9.2"))
+        fault = meaning.fault(flags, name)
+        if fault is not None:
+            found.append(Violation(fault, meaning.clause))
     rtr = None
     of_peers &= meaning.is_peer_to_peer(offered)
     if of_peers:

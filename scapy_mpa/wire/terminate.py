@@ -19,7 +19,7 @@ read mirrored.
 
 import struct
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from scapy_mpa.wire.ddp import TAGGED, ddp_header_length, ddp_header_of
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -47,6 +47,11 @@ class ErrorType(NamedTuple):
     any_code: bool = False
     """No codes are defined: the field may hold any value."""
 
+
+_REMOTE_PROTECTION: Final = (0, 1)
+_QUOTING: Final = {_REMOTE_PROTECTION, (0, 2), (1, 1), (1, 2)}
+"""Layer and EType of the errors whose Terminates have the DDP header of the segment in error.  Of
+these, only Remote Protection Errors have the RDMAP header, too (RFC 5040 figure 10)."""
 
 LAYERS: Final[Mapping[int, str]] = {0: "RDMA", 1: "DDP", 2: "LLP"}
 """Layer to name (RFC 5040 figure 9)."""
@@ -319,6 +324,26 @@ def parse_terminate(
                 f"{len(rdmap_header)} are there"
             )
     return Terminate(*control, length, ddp_header, rdmap_header, rest, *verdict, problem)
+
+
+def copied_headers(layer: int, etype: int, ulpdu: bytes) -> dict[str, Any]:
+    """Return the arguments by which :func:`build_terminate` quotes a segment in error.
+
+    They are those that the error has by RFC 5040 figure 10; none if the segment has no header.
+
+    :param ulpdu: the DDP segment, whole.
+    """
+    header = ddp_header_of(ulpdu)
+    if header is None or (layer, etype) not in _QUOTING:
+        return {}
+    fields: dict[str, Any] = {
+        "ddp_segment_length": len(ulpdu),
+        "ddp_header": ulpdu[: header.length],
+    }
+    is_read = parse_control(header.rsvdulp).opcode == Opcode.READ_REQUEST
+    if is_read and (layer, etype) == _REMOTE_PROTECTION:
+        fields["rdmap_header"] = ulpdu[header.length :]
+    return fields
 
 
 def build_terminate(

@@ -16,6 +16,8 @@ from tests.cli.test_whole_files import listing
 
 CAPTURE = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
 NAME = "rfc5044/4.3/fpduptr-not-pointing"
+DIALECTS = "rfc5044", "draft-ietf-storm-mpa-peer-connect-01", "erdma", "osc", "softuiwarp"
+"""Dialects that are named for some mutations. Revisions 0 and 1 of rfc5044 otherwise mean osc."""
 
 
 def comments(path: Path) -> dict[int, str]:
@@ -37,6 +39,8 @@ def test_whole_corpus(source: tuple[object, ...], tmp_path: Path) -> None:
     assert result.exit_code == 0
     entries = parsed((target / "manifest.jsonl").read_text())
     assert [entry["name"] for entry in entries] == listed
+    dialects = {entry["dialect"] for entry in entries}
+    assert dialects == ({None} if source else {None, *DIALECTS})
     assert len(listed) > 12 and ({entry["base"] for entry in entries} == {"recorded"}) == bool(
         source
     )

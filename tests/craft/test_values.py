@@ -200,7 +200,10 @@ def side() -> Side:
         (lambda: known.LateStart(-1), "a number of segments -1 is not in 0 to"),
         (lambda: Conversation(markers=(True,)), r"markers \(True,\) is neither"),
         (lambda: Conversation(mulpdu=60), r"MULPDU 60 is not in 70 \(an Atomic Request, "),
-        (lambda: Conversation(revision=0).initiator.atomic(), "RDMAP version 0 has no such "),
+        (
+            lambda: Conversation(revision=0).initiator.atomic(),
+            "RV 0 is not valid for Atomic Request",
+        ),
         (
             lambda: Conversation(revision=2, rtr_frame=True).startup(),
             r"an Rtr Frame goes with revision 1 \(rtr-frame-proposal-2007\)",
@@ -246,6 +249,19 @@ def test_messages_of_errors(act: Callable[[], object], text: str) -> None:
         act()
 
 
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (lambda: Conversation("10.0.0.1:4"), "'10.0.0.1:4' is no Endpoint; give Endpoint"),
+        (lambda: Conversation(revision="2"), "revision is a whole number, not '2'"),
+    ],
+)
+def test_wrong_types(act: Callable[[], object], text: str) -> None:
+    """The message says what to give."""
+    with pytest.raises(TypeError, match=text):
+        act()
+
+
 @pytest.mark.parametrize("wrong", [lambda right: 3, lambda right: None, lambda right: "abcd"])
 def test_function_for_a_crc_must_return_octets(wrong: Callable[[bytes], Any]) -> None:
     """The result must be octets. Otherwise the message names the item."""
@@ -262,7 +278,7 @@ def test_function_for_a_crc_must_return_octets(wrong: Callable[[bytes], Any]) ->
 def test_startup_with_enhanced_data_in_the_reply() -> None:
     """Enhanced data are exchanged if either side has some."""
     for given in ({"reply_ird": 5}, {"reply_ord": 5}, {"reply_control_flags": "A"}):
-        conversation = Conversation()
+        conversation = Conversation(strict=False)
         conversation.startup(**given)
         reply = conversation.script[-1]
         assert {name: getattr(reply, name[6:]) for name in given} == given

@@ -59,6 +59,24 @@ def test_ulpdus_are_those_of_the_oracle() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("error", "bits"),
+    [
+        *[((0, 0, 0), 0b000), ((0, 1, 0), 0b111), ((0, 2, 6), 0b110)],
+        *[((1, 0, 0), 0b000), ((1, 2, 2), 0b110), ((2, 0, 2), 0b000)],
+    ],
+)
+def test_headers_in_a_terminate(error: tuple[int, int, int], bits: int) -> None:
+    """M, D and R are those of RFC 5040 figure 10; an FPDU without a DDP header has none to copy."""
+    conversation = Conversation()
+    conversation.initiator.read_request(33)
+    other = conversation.with_script([*conversation.script, FPDUItem(0, b"?")])
+    for each, wanted in ((conversation, bits), (other, 0)):
+        each.responder.terminate(*error, in_error=each.script[-1])
+        header = ulpdus(each)[-1][18:]
+        assert (header[2] >> 5, len(header)) == (wanted, {0: 4, 6: 24, 7: 52}[wanted])
+
+
 def test_masks_of_atomics() -> None:
     """FetchAdd adds numbers of 64 bits, so Add Mask is zero (RFC 7306 5.1.1). It compares nothing
     (5.2.1).

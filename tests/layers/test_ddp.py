@@ -56,6 +56,8 @@ def test_header_below_a_message(message: type[Packet]) -> None:
     assert f"opcode    = {message().name}\n" in text and f"###[ {message().name} ]###" in text
     if message.shortest:
         assert header(octets[: header.shortest + message.shortest - 1]).layers() == [header, Raw]
+    wrong = DDPUntagged if tagged else DDPTagged
+    assert bytes(wrong() / message())[:2] == bytes([0x41 if tagged else 0xC1, 0x40 | opcode])
     below = header(opcode=15) if qn is None else header(opcode=15, qn=9)
     given = bytes(below / message())
     assert given[1] == 0x4F
@@ -134,12 +136,14 @@ class ULP(Packet):
 
 
 def test_upper_layer_is_bound_for_all_sends() -> None:
-    """Binding RDMAPSend is enough, as the four carry the same."""
+    """Binding RDMAPSend is enough, as the four carry the same. It begins in the first segment."""
     bind_layers(RDMAPSend, ULP)
     try:
         for opcode in (3, 4, 5, 6):
             octets = bytes(DDPUntagged(opcode=opcode) / bytes(8))
             assert DDPUntagged(octets).layers()[2] is ULP
+            later = bytes(DDPUntagged(opcode=opcode, mo=8) / bytes(8))
+            assert DDPUntagged(later).layers()[2] is Raw
     finally:
         split_layers(RDMAPSend, ULP)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scapy.packet import Raw
 
 from scapy_mpa.layers import (
     MPAReply,
@@ -150,6 +151,19 @@ def test_bound() -> None:
     assert read(MPAReply(private_data=reject, rejected=1)) == reject
     assert "no resources" in MPAReply(private_data=reject, rejected=1).show(dump=True)
     assert read(MPAReply(private_data=reject)) == bytes(reject)
+
+
+@pytest.mark.parametrize(
+    ("layer", "fields", "text"),
+    [
+        (Raw, {}, "Raw is no layer of Private Data: derive it from PrivateData"),
+        (SMBDirectPrivateData, {"revison": 1}, "MPARequest has no field revison"),
+    ],
+)
+def test_wrong_bindings(layer: Any, fields: dict[str, int], text: str) -> None:
+    """A binding that cannot work is refused, before any frame is read."""
+    with pytest.raises(TypeError, match=text):
+        bind_private_data(MPARequest, layer, **fields)
 
 
 @pytest.mark.usefixtures("bound")

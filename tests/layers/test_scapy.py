@@ -266,6 +266,7 @@ def request(**fields: Any) -> bytes:
 
 
 READ_REQUEST = messages.read_request(3, 1, 2, 3, 4, 5)[0]
+ENHANCED = mpastream.enhanced_data(1, 2)
 PADDED = b"\x00\x07abc\xee"
 GIVEN: list[tuple[Packet, bytes | str]] = [
     # The CRC of an FPDU covers what was given.  It is a number, or octets.
@@ -279,10 +280,16 @@ GIVEN: list[tuple[Packet, bytes | str]] = [
         MPARequest(revision=2, s=1, enhanced=False, private_data=b"hi"),
         request(revision=2, enhanced=1, private_data=b"hi"),
     ),
-    (
-        MPARequest(enhanced=True, ird=1, ord=2),
-        request(private_data=mpastream.enhanced_data(1, 2)),
+    *(
+        (MPARequest(**fields, ird=1, ord=2), request(**sent, private_data=ENHANCED))
+        for fields, sent in (
+            # A given number is sent.  S says so, unless it is given, too.
+            ({"revision": 2}, {"revision": 2, "enhanced": 1}),
+            ({"revision": 2, "s": 0}, {"revision": 2}),
+            ({"enhanced": False}, {"enhanced": 1}),
+        )
     ),
+    (MPARequest(extension=b"12345678"), request()[:20] + b"12345678"),
     (DDPStreamSessionControl(function_code=5, enhanced=False), "0000 0005"),
     (DDPStreamSessionControl(function_code=1, enhanced=True, ird=1), "0000 0001 0001 0000"),
     # Nothing is cut.
@@ -321,6 +328,9 @@ REFUSED: list[tuple[Callable[[], Packet], str]] = [
     (lambda: FPDU(markers=[MPAMarker()]), "phase"),
     (lambda: FPDU(dialect="nobody"), "no dialect 'nobody'"),
     (lambda: MPARequest(private_data=bytes(65536)), "65536 octets"),
+    (lambda: MPARequest(ird=70000), "ird 70000 does not fit its 14 bits"),
+    (lambda: MPAReply(a=-1), "a -1 does not fit its 1 bits"),
+    (lambda: DDPTagged(opcode=16), "opcode 16 does not fit its 4 bits"),
     (lambda: IFTFrame(crcs="x"), "crcs is 'x'"),
     (lambda: RDMAPTerminate(layer=16), "layer 16"),
     *(

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from scapy.plist import PacketList
 
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft.scenario import parse_scenario
@@ -29,6 +30,12 @@ def test_wrong_arguments() -> None:
     for take in (partial(rdmpa, RPING), MPASession, Cleaner):
         with pytest.raises(LocalProtocolError, match="no dialect 'rfc'"):
             take(dialect="rfc")
+
+
+def test_packets_instead_of_a_file() -> None:
+    """The message says what reads packets."""
+    with pytest.raises(TypeError, match=r"a PacketList; .* session=MPASession\)"):
+        rdmpa(PacketList())
 
 
 def test_both_keep_the_limits(tmp_path: pathlib.Path) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.layout import startup_frame
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
+from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 
 
 def describe(mutation: Mutation) -> dict[str, object]:
@@ -19,6 +23,17 @@ def describe(mutation: Mutation) -> dict[str, object]:
         "reported": mutation.is_reported,
         "base": mutation.base.__name__,
     }
+
+
+def dialect_of(conversation: Conversation) -> str | None:
+    """Return the dialect to name for reading a conversation, None if there is none to name."""
+    options = conversation.options
+    startup = [each for each in conversation.script if isinstance(each, StartupItem)]
+    revisions = tuple(startup_frame(each, options).revision for each in startup[:2])
+    if options.dialect is None and revisions == OSC_REVISIONS:
+        # Read without a name, it would be osc.
+        return Dialect.RFC5044.value
+    return None if options.dialect is None else options.dialect.value
 
 
 def write_case(case: Case, directory: Path) -> dict[str, object]:
@@ -44,4 +59,7 @@ def write_case(case: Case, directory: Path) -> dict[str, object]:
     case.conversation.write(
         directory / name, segments, comments=dict.fromkeys(frames, comment), comment=comment
     )
-    return {"file": name, "seed": case.seed, "frames": frames, **describe(mutation)}
+    return {
+        **{"file": name, "seed": case.seed, "frames": frames},
+        **{"dialect": dialect_of(case.conversation), **describe(mutation)},
+    }

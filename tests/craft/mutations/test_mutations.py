@@ -16,13 +16,13 @@ from scapy_mpa.craft import IFTConversation, SctpConversation
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.mutations import Action, Case, Mutation, find, mutations, register
+from scapy_mpa.craft.mutations.corpus import dialect_of
 from scapy_mpa.craft.script import (
     FPDUItem,
     FrameItem,
     IndicationItem,
     StartupItem,
 )
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.terminate import is_defined
 from tests.cli.command import parsed, run
@@ -353,17 +353,11 @@ CITED = re.compile(
 """Patterns of cited clauses."""
 
 
-FORCED = {"draft-ietf-rddp-mpa-01/6.1.1/reply-rev-1": Dialect.RFC5044}
-"""Dialects that must be named for some mutations. Revisions 0 and 1 otherwise mean osc."""
-
-
-def errors(
-    conversation: Conversation, path: pathlib.Path, forced: Dialect | None = None
-) -> list[dict[str, Any]]:
-    """The errors that the command line reports."""
+def errors(conversation: Conversation, path: pathlib.Path) -> list[dict[str, Any]]:
+    """The errors that the command line reports, with the dialect that a manifest names."""
     conversation.write(path)
-    dialect = forced or conversation.options.dialect
-    spoken = () if dialect is None else ("--dialect", dialect.value)
+    dialect = dialect_of(conversation)
+    spoken = () if dialect is None else ("--dialect", dialect)
     result = run("dissect", "--check", "--json", *spoken, path)
     records = parsed(result.stdout)
     found = [record for record in records if record["type"] == "error"]
@@ -407,7 +401,7 @@ def is_flagged(mutation: Mutation, case: Case, path: pathlib.Path) -> None:
     It names the clause by which a receiver notices: for a wrong length or place, often that of the
     CRC. A conversation that a receiver must accept has no error.
     """
-    found = errors(case.conversation, path, FORCED.get(mutation.name))
+    found = errors(case.conversation, path)
     if mutation.is_reported:
         assert any(is_named(mutation, error) for error in found), found
         assert all(CITED.search(error["text"]) for error in found)
