@@ -7,7 +7,7 @@ frames are written as RFC 5044 and RFC 6581 define them.
 
 from __future__ import annotations
 
-from scapy_mpa.stream.events import FPDURecovered, FPDUWithoutCRC
+from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.dialect import OSC_REVISIONS, TRAITS, Dialect, extension_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, pad_length, strip_markers
@@ -26,7 +26,7 @@ def unmarked_octets(event: FPDURecovered) -> bytes:
         pad_at = HEADER_LENGTH + event.ulpdu_length
         trailer = pad_length(event.ulpdu_length) + CRC_LENGTH if is_whole else 0
         return octets[:pad_at] + bytes(trailer)
-    lacks_crc = isinstance(event, FPDUWithoutCRC)
+    lacks_crc = not event.form.crc_length
     if not (event.markers or lacks_crc):
         return octets
     layout = fpdu_layout(event.ulpdu_length, event.phase)

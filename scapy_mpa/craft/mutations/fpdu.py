@@ -20,6 +20,7 @@ from scapy_mpa.wire.fpdu import (
     LARGEST_MULPDU,
     LARGEST_ULPDU_LENGTH,
     MARKER_LENGTH,
+    marker_octets,
     pad_length,
     strip_markers,
 )
@@ -41,7 +42,8 @@ class Marked:
         form = format_of(placed.phase, options)
         self.layout = form.layout(len(self.item.ulpdu), placed.phase)
         self.places = self.layout.markers
-        self.markers = [form.marker(place, self.layout.header) for place in self.places]
+        header = self.layout.header
+        self.markers = [marker_octets(place, header, form.order) for place in self.places]
         self.octets = placed.octets
         """Its octets in the stream."""
 
