@@ -259,7 +259,7 @@ MUTATIONS: Final[Table] = {
         "rfc5044/4.4/crc-zero": _any_fpdu(crc=bytes(CRC_LENGTH)),
         "rfc5044/4.4/crc-missing": _any_fpdu(crc=b""),
         "rfc5044/8/closed-within-fpdu": edit.cut_short(
-            lambda given, rng: rng.choice([*edit.fpdus(given)]), HEADER_LENGTH, _close_or_reset
+            edit.at_random(FPDUItem), HEADER_LENGTH, _close_or_reset
         ),
     },
 }
