@@ -25,7 +25,6 @@ from scapy_mpa.records.tables import (
     OBJECTS,
     READ,
     STARTUP,
-    TIMING,
     VERSION,
     fields,
     specific_fields,
@@ -330,8 +329,6 @@ def _seconds(time_ns: int | None) -> float | None:
     return None if time_ns is None else time_ns / SECOND
 
 
-TIMING_KEYS: Final = tuple(fields(TIMING))
-"""The keys of a ``connection`` record that apply to TCP only."""
 _FIELDS: Final = fields(specific_fields("connection"))
 _OF_DIRECTIONS: Final = [name for name, word in _FIELDS.items() if word.endswith("{}")]
 """The keys of a ``connection`` record with a value for each direction."""
