@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, SupportsBytes, TypeVar
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write import write_frames
-from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
+from scapy_mpa.craft.captured import Captured, captured_items
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
 from scapy_mpa.craft.enhanced import enhanced_fields
 from scapy_mpa.craft.given import LATEST, as_octets, nanoseconds, number, pair
@@ -453,7 +453,7 @@ class Conversation:
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
         """Return for each item whether ``segments`` hold all of it, and in which frames."""
-        return captured_items(self.layout(), captured_streams(segments, self.isns))
+        return captured_items(self.layout(), segments, self.isns)
 
     # -- changed conversations --------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
+from scapy_mpa.craft.captured import Captured, captured_items
 from scapy_mpa.craft.layout import Placed, layout_of, startup_frame
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import FPDUItem, OctetsItem, StartupItem
@@ -63,7 +63,7 @@ def truth_of(
     :param messages: with ``message`` records.
     :param payload: with the key ``payload`` in ``fpdu`` records.
     """
-    items = captured_items(placed, captured_streams(setting.segments, setting.isns))
+    items = captured_items(placed, setting.segments, setting.isns)
     right = [each for each in items if each.is_whole and _conforms(each.placed, setting.options)]
     is_exact = setting.is_exact and len(right) == len(items)
     found = [*_events(right, setting)]
