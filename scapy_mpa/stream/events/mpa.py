@@ -78,8 +78,10 @@ class FPDURecovered(NamedTuple):
     @property
     def ulpdu(self) -> bytes:
         """The ULPDU, as far as it was captured."""
-        layout = self.form.layout(self.ulpdu_length, self.phase)
-        body = strip_markers(self.octets, layout.markers)
+        body = self.octets
+        if self.phase is not None:
+            layout = self.form.layout(self.ulpdu_length, self.phase)
+            body = strip_markers(body, layout.markers)
         return body[HEADER_LENGTH : HEADER_LENGTH + self.ulpdu_length]
 
     @property
