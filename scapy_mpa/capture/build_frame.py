@@ -61,7 +61,8 @@ class FrameBuilder:
         ether_type = (IPV4 if self._is_ipv4 else IPV6) - ETHER_TYPE
         self._link = macs[1] + macs[0] + tag + _uint16(ether_type)
         self._ip = b"".join(addresses)
-        self._flow = self._ip + b"".join(map(_uint16, ports))
+        self.flow = self._ip + b"".join(map(_uint16, ports))
+        """Addresses and ports, as in a :class:`~scapy_mpa.stream.segment.Segment`."""
         ip = _IPV4_LENGTH if self._is_ipv4 else _IPV6.size + len(self._ip)
         self.header_length = len(self._link) + ip + TCP_LENGTH
         """Octets of all headers of a frame without TCP options."""
@@ -95,7 +96,7 @@ class FrameBuilder:
         whole = TCP_LENGTH + len(options) + length
         headers = self._headers(whole, TCP_PROTOCOL, identification)
         try:
-            tcp = tcp_header(self._flow, (seq, ack, flags, _WINDOW), options, payload, length)
+            tcp = tcp_header(self.flow, (seq, ack, flags, _WINDOW), options, payload, length)
         except struct.error as error:
             raise LocalProtocolError(
                 f"sequence number {seq}, acknowledgement number {ack}, flags {flags}: one does "

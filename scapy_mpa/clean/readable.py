@@ -7,10 +7,10 @@ frames are written as RFC 5044 and RFC 6581 define them.
 
 from __future__ import annotations
 
-from scapy_mpa.stream.events import FPDURecovered, FPDUWithoutCRC
+from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.dialect import OSC_REVISIONS, TRAITS, Dialect, extension_length
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, pad_length, strip_markers
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, SOFTUIWARP, pad_length, strip_markers
 from scapy_mpa.wire.startup import StartupFrame, build_startup
 
 
@@ -20,20 +20,17 @@ def unmarked_octets(event: FPDURecovered) -> bytes:
     The CRC field is wrong by the same bits as before: a good one stays good, a bad one stays bad.
     Where CRCs are off, the field stays as it is.  A missing field is written as zero.
     """
-    octets = event.octets
-    is_whole = len(octets) == event.place[3]
-    if event.dialect is Dialect.SOFTUIWARP:
+    octets, form = event.octets, event.form
+    layout = form.layout(event.ulpdu_length, event.phase)
+    is_whole = len(octets) == layout.length
+    if form is SOFTUIWARP:
         pad_at = HEADER_LENGTH + event.ulpdu_length
         trailer = pad_length(event.ulpdu_length) + CRC_LENGTH if is_whole else 0
         return octets[:pad_at] + bytes(trailer)
-    lacks_crc = isinstance(event, FPDUWithoutCRC)
-    if not (event.markers or lacks_crc):
-        return octets
-    layout = fpdu_layout(event.ulpdu_length, event.phase)
     unmarked = strip_markers(octets, layout.markers)
-    if lacks_crc:
+    if not form.crc_length:
         return unmarked + bytes(CRC_LENGTH) if is_whole else unmarked
-    if event.crc == "off" or len(octets) < layout.length:
+    if event.crc == "off" or not (event.markers and is_whole):
         return unmarked
     body = unmarked[:-CRC_LENGTH]
     wrong_by = _number(crc_field(octets[:-CRC_LENGTH])) ^ _number(octets[-CRC_LENGTH:])

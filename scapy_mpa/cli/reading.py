@@ -69,8 +69,6 @@ class Reading:
         # A condition may need the time of any frame that a record names.
         is_timed = timed or messages or (selection is not None and selection.narrows)
         self.clock = Clock(remembers=is_timed)
-        self.fpdus = 0
-        """FPDUs found so far, or their counterparts in other dialects."""
         self.has_findings = False
         """Whether there was an error in the selected part."""
         self.has_selected = False
@@ -166,11 +164,8 @@ class Reading:
             take = self._checks.take
             rows = [each for row in rows for each in take(row)]
         rows, events = self._flows.unanswered.take(rows)
-        self.fpdus += len(rows) - len(events)
         for event in events:
-            if isinstance(event, CARRIERS):
-                self.fpdus += 1
-            elif isinstance(event, GapFound):
+            if isinstance(event, GapFound):
                 self.gaps += event.reason == "limit"
             elif isinstance(event, ConnectionEnded):
                 self.ended += event.ending == "limit"

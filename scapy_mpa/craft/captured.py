@@ -52,28 +52,21 @@ def first_followed(segments: Sequence[Segment]) -> int:
     return len(segments)
 
 
-def captured_streams(
-    segments: Sequence[Segment], isns: tuple[int, int]
-) -> tuple[CapturedStream, CapturedStream]:
-    """Return what ``segments`` hold of the streams of Initiator and Responder.
+def captured_items(
+    placed: Iterable[Placed], segments: Iterable[Segment], isns: tuple[int, int]
+) -> list[Captured]:
+    """Return how much ``segments`` hold of each item that has octets in the stream.
 
     :param segments: in the order of capture; their frames are numbered from 1.
     :param isns: initial sequence numbers of Initiator and Responder.
     """
-    streams = CapturedStream(isns[0]), CapturedStream(isns[1])
+    streams = _Stream(isns[0]), _Stream(isns[1])
     for frame, segment in enumerate(segments, 1):
         streams[segment.side].take(segment, frame)
-    return streams
-
-
-def captured_items(
-    placed: Iterable[Placed], streams: tuple[CapturedStream, CapturedStream]
-) -> list[Captured]:
-    """Return how much was captured of each item that has octets in the stream."""
     return [streams[getattr(each.item, "side", 0)].captured(each) for each in placed if each.octets]
 
 
-class CapturedStream:
+class _Stream:
     """The captured octets of a direction: pieces that do not overlap, in the order of the stream.
 
     :param isn: initial sequence number.
@@ -84,17 +77,14 @@ class CapturedStream:
         self._items: list[_Piece] = []
 
     def take(self, segment: Segment, frame: int) -> None:
-        """Take a segment of this direction."""
+        """Take those of the captured octets of a segment that are new."""
         if segment.flags & RST:
             # Its octets are a remark, not part of the stream (RFC 9293 3.5.3).
             return
         offset = segment.seq + bool(segment.flags & SYN) - self._isn - 1 & _WORD
         # An octet before the stream has a negative offset.
         start = offset - (1 << 32 if offset >> 31 else 0)
-        self._add(start, segment.octets[: segment.captured], frame)
-
-    def _add(self, start: int, octets: bytes, frame: int) -> None:
-        """Add those of the captured octets that are new."""
+        octets = segment.octets[: segment.captured]
         end = start + len(octets)
         items = self._items
         index = bisect_right(items, start, key=_start)

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, SupportsBytes, TypeVar
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write import write_frames
-from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
+from scapy_mpa.craft.captured import Captured, captured_items
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
 from scapy_mpa.craft.enhanced import enhanced_fields
 from scapy_mpa.craft.given import LATEST, as_octets, nanoseconds, number, pair
@@ -34,10 +34,10 @@ from scapy_mpa.craft.script import (
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.segmentation import segments_of
 from scapy_mpa.craft.side import Side
-from scapy_mpa.craft.truth import truth_of
-from scapy_mpa.craft.truth_setting import Setting
+from scapy_mpa.craft.truth import Setting, truth_of
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.clock import Clock
+from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.control_flags import RTR, meaning_of
 from scapy_mpa.wire.dialect import (
@@ -448,21 +448,18 @@ class Conversation:
         given = own if segments is None else segments
         if not given:
             return []
-        ends = str(self.endpoints[0]), str(self.endpoints[1])
         numbers = range(1, len(given) + 1) if numbers is None else numbers
         clock = Clock(given[0].time_ns if begin_ns is None else begin_ns)
         for frame, segment in zip(numbers, given, strict=True):
             clock.note(frame, segment.time_ns)
         is_exact = _untimed(given) == _untimed(own)
-        setting = Setting(
-            *(self.options, ends, self.isns, connection, given, numbers, clock),
-            *(is_exact, messages, payload),
-        )
-        return truth_of(placed, setting)
+        identity = ConnectionId(connection, self._builders[INITIATOR].flow)
+        setting = Setting(self.options, self.isns, identity, given, numbers, clock, is_exact)
+        return truth_of(placed, setting, messages=messages, payload=payload)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
         """Return for each item whether ``segments`` hold all of it, and in which frames."""
-        return captured_items(self.layout(), captured_streams(segments, self.isns))
+        return captured_items(self.layout(), segments, self.isns)
 
     # -- changed conversations --------------------------------------------------------------------
 

@@ -81,8 +81,8 @@ class IFTConversation(Conversation):
     :param ih: the side ignores header CRCs.
     :param ip: the side ignores payload CRCs.
     :param sp: the receiver may place the side's frames speculatively.
-    :param sm: the side is willing to send markers.  If its peer wishes to receive them (``rm``),
-        the truth ends there, because the draft does not define them.
+    :param sm: the side is willing to send markers.  No frame has any, because the draft does not
+        define them.
     :param rm: the side wishes to receive markers.
     :param vtags: VTags of Initiator and Responder, 16 bits each.
     :param marker_interval: 16 bits.

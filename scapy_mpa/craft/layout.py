@@ -10,15 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scapy_mpa.craft.assemble import (
-    IDLE_CRC,
-    OSC,
-    OSC_WITHOUT_CRCS,
-    SOFTUIWARP,
-    STANDARD,
-    FPDUFormat,
-    assemble,
-)
+from scapy_mpa.craft.assemble import IDLE_CRC, assemble
 from scapy_mpa.craft.enhanced import enhanced_octets
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.ift_assemble import assemble_frame
@@ -31,10 +23,18 @@ from scapy_mpa.craft.script import (
     OctetsItem,
     StartupItem,
 )
-from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, Layout, build_fpdu
+from scapy_mpa.wire.fpdu import (
+    MARKER_INTERVAL,
+    OSC,
+    OSC_WITHOUT_CRCS,
+    SOFTUIWARP,
+    STANDARD,
+    FPDUFormat,
+    Layout,
+    build_fpdu,
+)
 from scapy_mpa.wire.ift_indication import build_indication
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_startup
@@ -72,8 +72,6 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     sent = [0, 0]
     origins: list[int | None] = [None, None]
     marked = options.has_markers(INITIATOR), options.has_markers(RESPONDER)
-    # In osc, the count for Markers skips CRC fields.
-    skips = CRC_LENGTH if options.dialect is Dialect.OSC and options.has_crcs else 0
     skipped = [0, 0]
     is_rejected = False
     for index, item in enumerate(script):
@@ -88,7 +86,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 offset = start - (origin or 0)
                 phase = (offset - skipped[side]) % MARKER_INTERVAL if marked[side] else None
                 octets = _octets_of(item, phase, options)
-                skipped[side] += skips
+                skipped[side] += format_of(phase, options).uncounted
             elif isinstance(item, StartupItem):
                 octets = build_startup(startup_frame(item, options), key=item.key)
                 is_rejected = item.rejected
@@ -115,7 +113,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
 
 
 def layout_of(item: FPDUItem, phase: int | None, options: Options) -> Layout:
-    """Return where the parts of an FPDU are that overrides nothing, without its pad."""
+    """Return where the parts of an FPDU are that overrides nothing."""
     return format_of(phase, options).layout(len(item.ulpdu), phase)
 
 

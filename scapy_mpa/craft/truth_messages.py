@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ``message`` records of a conversation.
+"""The messages of a conversation.
 
 There is one for each message of the script, and each Response answers the same Request as in the
 script.  If anything is wrong or missing there are none: a Request of a Response may be missing, or
@@ -8,46 +8,46 @@ a part of a Tagged message.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
-from scapy_mpa.craft.layout import layout_of
-from scapy_mpa.craft.script import FPDUItem, Message
-from scapy_mpa.craft.truth_found import Found
-from scapy_mpa.craft.truth_setting import Setting, event_head
-from scapy_mpa.records.record import Record
-from scapy_mpa.stream.events import MessageRecovered, Part
+from scapy_mpa.craft.script import FPDUItem, Message, StartupItem
+from scapy_mpa.records.record import RecordedEvent
+from scapy_mpa.stream.events import FPDURecovered, MessageRecovered, Part, StartupSeen
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import Opcode
 
+Found: TypeAlias = tuple[StartupItem | FPDUItem, StartupSeen | FPDURecovered]
+"""A startup frame or an FPDU that conforms and was captured whole, and its event."""
+
 _RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
 
 
-def message_records(found: list[Found], setting: Setting) -> dict[int, Record]:
-    """Return the records of messages by their last FPDU.
+def with_messages(found: Sequence[Found]) -> list[RecordedEvent]:
+    """Return the events, with each message after its last FPDU.
 
-    There are none if they are not wanted, or if any FPDU carries anything but the segment that a
-    verb made.
+    There are no messages if any FPDU carries anything but the segment that a verb made.
+
+    :param found: in the order of the script.
     """
-    if not setting.messages:
-        return {}
+    events: list[RecordedEvent] = []
     octets: dict[int, bytearray] = {}
-    delivered: dict[int, Record] = {}
     parts: dict[int, list[Part]] = {}
-    for each in found:
-        item = each.placed.item
+    for item, event in found:
+        events.append(event)
         if not isinstance(item, FPDUItem):
             continue
         message = item.message
         own = bytearray() if message is None else octets.setdefault(message.number, bytearray())
         if message is None or not _carries(item, message, len(own)):
-            return {}
-        parts.setdefault(message.number, []).append(_part(item, each, len(own), setting))
+            return [event for _, event in found]
+        part = Part(event.seq, event.frames, (message.to or 0) + len(own), len(item.payload))
+        parts.setdefault(message.number, []).append(part)
         own += item.payload
         if item.header.last:
-            report = _message_of(message, bytes(own), parts)
-            delivered[each.placed.number] = setting.record(report, each.place)
-    return delivered
+            events.append(_message_of(message, event, bytes(own), parts))
+    return events
 
 
 def _carries(item: FPDUItem, message: Message, before: int) -> bool:
@@ -67,9 +67,15 @@ def _carries(item: FPDUItem, message: Message, before: int) -> bool:
     return (header.tagged, header.stag, header.to) == (True, message.stag, message.to + before)
 
 
-def _message_of(message: Message, octets: bytes, parts: dict[int, list[Part]]) -> MessageRecovered:
+def _message_of(
+    message: Message,
+    last: StartupSeen | FPDURecovered,
+    octets: bytes,
+    parts: dict[int, list[Part]],
+) -> MessageRecovered:
     """Return the event of a message.
 
+    :param last: the event of its last FPDU.
     :param octets: all its octets.
     :param parts: the parts of each message so far, by message number.
     """
@@ -80,7 +86,7 @@ def _message_of(message: Message, octets: bytes, parts: dict[int, list[Part]]) -
     asked = [] if answers is None or not is_response else parts.get(answers.number, [])
     frames = [frame for part in own for frame in part.frames]
     return MessageRecovered(
-        *event_head(message.side),
+        *last[:4],
         *(opcode, message.length, len(own), True),
         *(message.qn, message.msn, message.stag, message.to, message.length),
         answers=None if answers is None else answers.msn,
@@ -96,14 +102,3 @@ def _message_of(message: Message, octets: bytes, parts: dict[int, list[Part]]) -
         parts=tuple(own),
         payload=octets,
     )
-
-
-def _part(item: FPDUItem, found: Found, before: int, setting: Setting) -> Part:
-    """Return the part of its message that an FPDU carries.
-
-    :param before: octets of the message in the segments before it.
-    """
-    start = found.placed.start + layout_of(item, found.placed.phase, setting.options).header
-    to = item.message.to if item.message is not None else None
-    seq = setting.number(found.side, start)
-    return Part(seq, setting.frames(found.frames), (to or 0) + before, len(item.payload))

@@ -30,7 +30,6 @@ from scapy_mpa.layers.fields import (
     OffWire,
     PadField,
 )
-from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field, crc_is_good
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -38,10 +37,12 @@ from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     LARGEST_ULPDU_LENGTH,
     MARKER_LENGTH,
+    SOFTUIWARP,
+    STANDARD,
+    FPDUFormat,
     fpdu_layout,
     insert_markers,
     marker_places,
-    pad_length,
     strip_markers,
 )
 from scapy_mpa.wire.shown import counted
@@ -64,9 +65,9 @@ class MPAMarker(_Layer):
         return b"", s
 
 
-def _is_softuiwarp(phase: int | None, dialect: str | None) -> bool:
-    """Return whether pad and CRC field are SoftUiWARP's; its Markers are not known."""
-    return phase is None and dialect == Dialect.SOFTUIWARP
+def _format_of(phase: int | None, dialect: str | None) -> FPDUFormat:
+    """Return how an FPDU is laid out.  The Markers of SoftUiWARP are not known."""
+    return SOFTUIWARP if phase is None and dialect == Dialect.SOFTUIWARP else STANDARD
 
 
 class FPDU(_Carrier):
@@ -129,7 +130,7 @@ class FPDU(_Carrier):
         """
         if isinstance(self.crc, bytes) or FPDU in self.payload:
             return "unknown"
-        if _is_softuiwarp(self.phase, self.dialect):
+        if _format_of(self.phase, self.dialect) is SOFTUIWARP:
             return "off"
         return "good" if crc_is_good(self.do_build()) else "bad"
 
@@ -138,12 +139,11 @@ class FPDU(_Carrier):
         if length is None:
             length = len(self.payload.do_build())
         parts = [f"{self.name} {counted(length, 'octet') if isinstance(length, int) else length}"]
-        pads = pad_length
-        if _is_softuiwarp(self.phase, self.dialect):
-            pads = softuiwarp.pad_length
+        form = _format_of(self.phase, self.dialect)
+        if form is SOFTUIWARP:
             parts.append(self.dialect)
         is_whole = isinstance(length, int) and not isinstance(self.crc, bytes)
-        if is_whole and isinstance(self.pad, bytes) and len(self.pad) != pads(length):
+        if is_whole and isinstance(self.pad, bytes) and len(self.pad) != form.pad_length(length):
             parts.append(f"{counted(len(self.pad), 'octet')} of pad")
         if self.markers:
             parts.append(counted(len(self.markers), "Marker"))
@@ -161,13 +161,12 @@ class FPDU(_Carrier):
                     f"a ULPDU of {len(pay)} octets does not fit ULPDU_Length (RFC 5044 3)"
                 )
             pkt = len(pay).to_bytes(HEADER_LENGTH, "big")
-        is_standard = not _is_softuiwarp(self.phase, self.dialect)
-        pads = pad_length if is_standard else softuiwarp.pad_length
-        pad = bytes(pads(len(pay))) if self.pad is None else bytes(self.pad)
+        form = _format_of(self.phase, self.dialect)
+        pad = bytes(form.pad_length(len(pay))) if self.pad is None else bytes(self.pad)
         crc = None if self.crc is None else self.get_field("crc").octets(self, self.crc)
         body = self._with_markers(pkt + pay + pad, CRC_LENGTH if crc is None else len(crc))
         if crc is None:
-            crc = crc_field(body) if is_standard else softuiwarp.CRC_FIELD
+            crc = crc_field(body) if form is STANDARD else bytes(CRC_LENGTH)
         return body + crc
 
     def _with_markers(self, body: bytes, crc_length: int) -> bytes:
@@ -206,11 +205,7 @@ class FPDU(_Carrier):
         header = s[start : start + HEADER_LENGTH]
         is_whole = len(header) == HEADER_LENGTH
         ulpdu_length = int.from_bytes(header, "big") if is_whole else 0
-        layout = fpdu_layout(ulpdu_length, phase)
-        if _is_softuiwarp(phase, dialect):
-            layout = layout._replace(
-                length=softuiwarp.fpdu_length(ulpdu_length), pad=softuiwarp.pad_length(ulpdu_length)
-            )
+        layout = _format_of(phase, dialect).layout(ulpdu_length, phase)
         octets, rest = s[: layout.length], s[layout.length :]
         markers = [at for at in layout.markers if at < len(octets)]
         body = strip_markers(octets, markers)

@@ -25,7 +25,6 @@ from scapy_mpa.records.tables import (
     OBJECTS,
     READ,
     STARTUP,
-    TIMING,
     VERSION,
     fields,
     specific_fields,
@@ -42,7 +41,6 @@ from scapy_mpa.stream.events import (
     ErrorFound,
     Event,
     FPDURecovered,
-    FPDUWithoutCRC,
     GapFound,
     HalfSummary,
     IFTFrameRecovered,
@@ -50,7 +48,6 @@ from scapy_mpa.stream.events import (
     OverlapDiffers,
     SctpConnectionId,
     SessionControlSeen,
-    SoftUiWARPRecovered,
     StartupSeen,
     StreamingSeen,
     Timing,
@@ -333,8 +330,6 @@ def _seconds(time_ns: int | None) -> float | None:
     return None if time_ns is None else time_ns / SECOND
 
 
-TIMING_KEYS: Final = tuple(fields(TIMING))
-"""The keys of a ``connection`` record that apply to TCP only."""
 _FIELDS: Final = fields(specific_fields("connection"))
 _OF_DIRECTIONS: Final = [name for name, word in _FIELDS.items() if word.endswith("{}")]
 """The keys of a ``connection`` record with a value for each direction."""
@@ -345,8 +340,6 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     StartupSeen: ("startup", lambda event, clock: startup_fields(event.startup, event.dialect)),
     StreamingSeen: ("streaming", lambda event, clock: {}),
     FPDURecovered: ("fpdu", _fpdu),
-    SoftUiWARPRecovered: ("fpdu", _fpdu),
-    FPDUWithoutCRC: ("fpdu", _fpdu),
     MessageRecovered: ("message", _message),
     GapFound: ("gap", _gap),
     ChunksMissing: ("gap", _gap),

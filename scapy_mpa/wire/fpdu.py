@@ -9,9 +9,9 @@ All parts of a conforming stream are multiples of four octets long.  So phases a
 four, too, and a Marker splits neither the first word of an FPDU nor the CRC.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from struct import Struct
+from struct import Struct, pack
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
@@ -43,7 +43,7 @@ _OCTETS_BETWEEN_MARKERS: Final = MARKER_INTERVAL - MARKER_LENGTH
 
 # A stream of ordinary traffic needs a few hundred layouts (one ULPDU_Length at 128 phases).  The
 # limit keeps hostile input from filling memory: layouts of 1024 largest FPDUs take about 12 MiB.
-CACHED_LAYOUTS: Final = 1024
+_CACHED_LAYOUTS: Final = 1024
 
 
 class Layout(NamedTuple):
@@ -73,6 +73,45 @@ def pad_length(ulpdu_length: int) -> int:
     return -(ulpdu_length + HEADER_LENGTH) & 3
 
 
+class FPDUFormat(NamedTuple):
+    """How a dialect lays out its FPDUs."""
+
+    pad_length: Callable[[int], int] = pad_length
+    """Takes ULPDU_Length; returns the octets of pad, 0 to 3."""
+    crc_length: int = CRC_LENGTH
+    """Octets of the CRC field."""
+    uncounted: int = 0
+    """Octets of each FPDU that the count from Marker to Marker skips."""
+    order: str = ">"
+    """Octet order of FPDUPTR: ``>``, or ``<`` for the least significant octet first."""
+
+    def layout(self, ulpdu_length: int, phase: int | None) -> Layout:
+        """Return the places of the parts of an FPDU, as :func:`fpdu_layout` does."""
+        return fpdu_layout(ulpdu_length, phase, self)
+
+
+STANDARD: Final = FPDUFormat()
+"""RFC 5044 4."""
+
+SOFTUIWARP: Final = FPDUFormat(lambda ulpdu_length: ulpdu_length + HEADER_LENGTH & 3)
+"""SoftUiWARP adds as many octets of pad as the remainder of the length before it divided by 4.
+
+For ULPDUs of even length the result is that of RFC 5044; after one of odd length, all later FPDUs
+are off the 4-octet grid by 2.  The CRC field is zero.  Its Markers are not known.
+"""
+
+OSC: Final = FPDUFormat(uncounted=CRC_LENGTH, order="<")
+"""The Ohio Supercomputer Center's software iWARP, as far as its format is known, with CRCs on.
+
+An FPDU has the layout of RFC 5044 4.3, but at another phase, which falls back by 4 octets with each
+FPDU.  FPDUPTR is in the octet order of the host; least significant octet first is assumed.
+Without Markers its FPDUs are those of RFC 5044.
+"""
+
+OSC_WITHOUT_CRCS: Final = FPDUFormat(crc_length=0, order="<")
+"""The same with CRCs off: there is no CRC field, and Markers are at the places of RFC 5044."""
+
+
 def fpdu_length(ulpdu_length: int, phase: int | None = None) -> int:
     """Return the octets that an FPDU occupies in the TCP stream.
 
@@ -100,27 +139,19 @@ def mulpdu(emss: int, *, markers: bool) -> int:
     return min(max(emss - overhead, SMALLEST_MULPDU), LARGEST_MULPDU)
 
 
-@lru_cache(maxsize=CACHED_LAYOUTS)
-def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
+@lru_cache(maxsize=_CACHED_LAYOUTS)
+def fpdu_layout(ulpdu_length: int, phase: int | None = None, form: FPDUFormat = STANDARD) -> Layout:
     """Return the places of the parts of an FPDU (RFC 5044 4.1, 4.3).
 
     :param ulpdu_length: octets of the ULPDU, 0 to 65535.
     :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
+    :param form: how its dialect lays it out.
     :raises LocalProtocolError: a value is out of range.
-    """
-    return layout_with(CRC_LENGTH, ">", ulpdu_length, phase)
-
-
-def layout_with(crc_length: int, order: str, ulpdu_length: int, phase: int | None) -> Layout:
-    """Return the places of the parts of an FPDU with a given CRC field and FPDUPTR.
-
-    :param crc_length: octets of the CRC field.
-    :param order: octet order of FPDUPTR, ``<`` or ``>``.
     """
     if not 0 <= ulpdu_length <= LARGEST_ULPDU_LENGTH:
         raise LocalProtocolError(f"ULPDU_Length {ulpdu_length} is not in 0 to 65535")
-    pad = pad_length(ulpdu_length)
-    unmarked = HEADER_LENGTH + ulpdu_length + pad + crc_length
+    pad = form.pad_length(ulpdu_length)
+    unmarked = HEADER_LENGTH + ulpdu_length + pad + form.crc_length
     header = 0 if phase or phase is None else MARKER_LENGTH
     markers: tuple[int, ...] = ()
     if phase is not None:
@@ -131,7 +162,7 @@ def layout_with(crc_length: int, order: str, ulpdu_length: int, phase: int | Non
     fpduptrs = tuple([max(0, at - header) & 0xFFFF for at in markers])
     pick = (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
     length = unmarked + MARKER_LENGTH * count
-    return Layout(length, header, pad, markers, fpduptrs, Struct(order + pick), phase)
+    return Layout(length, header, pad, markers, fpduptrs, Struct(form.order + pick), phase)
 
 
 def marker_places(length: int, phase: int) -> tuple[int, ...]:
@@ -173,15 +204,16 @@ def strip_markers(octets: bytes, markers: Sequence[int]) -> bytes:
     return b"".join(pieces)
 
 
-@lru_cache(maxsize=CACHED_LAYOUTS)
-def marker_octets(at: int, header: int) -> bytes:
+@lru_cache(maxsize=_CACHED_LAYOUTS)
+def marker_octets(at: int, header: int, order: str = ">") -> bytes:
     """Return the 4 octets of a conforming Marker (RFC 5044 4.3).
 
     :param at: where it begins, counted from the FPDU's first octet.
     :param header: where ULPDU_Length begins: 4 after a leading Marker, else 0.
+    :param order: octet order of FPDUPTR, as in :class:`FPDUFormat`.
     """
     # In an FPDU near 64 KiB, FPDUPTR exceeds 16 bits.
-    return (max(0, at - header) & 0xFFFF).to_bytes(MARKER_LENGTH, "big")
+    return pack(f"{order}2xH", max(0, at - header) & 0xFFFF)
 
 
 def has_fpduptr(marker: int, fpduptr: int) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.capture.write_pcapng import PcapngWriter
-from scapy_mpa.records.record import TIMING_KEYS
 from scapy_mpa.wire.dialect import Dialect
 from tests.recovery import reading
 from tests.recovery.reading import Record
@@ -24,9 +23,8 @@ def file_of(frames: Iterable[Frame]) -> bytes:
 
 
 def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """All records, made of events, with messages and payload, without measured values."""
-    found = reading.plain(file_of(frames), messages=True, dialect=dialect)
-    return [untimed(each) for each in found]
+    """All records, made of events, with messages and payload."""
+    return reading.plain(file_of(frames), messages=True, dialect=dialect)
 
 
 def known(found: Iterable[Record]) -> list[Record]:
@@ -36,11 +34,5 @@ def known(found: Iterable[Record]) -> list[Record]:
 
 
 def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """The records as ``dissect --json`` prints them, without messages, payload and measured
-    values."""
-    return [untimed(each) for each in reading.printed(file_of(frames), dialect=dialect)]
-
-
-def untimed(record: Record) -> Record:
-    """A record without times, which the truth leaves out."""
-    return {key: value for key, value in record.items() if key not in TIMING_KEYS}
+    """The records as ``dissect --json`` prints them, without messages and payload."""
+    return reading.printed(file_of(frames), dialect=dialect)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scapy_mpa.records.record import RecordedEvent
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
+from scapy_mpa.wire.fpdu import OSC, OSC_WITHOUT_CRCS, SOFTUIWARP, STANDARD
 from scapy_mpa.wire.ift_indication import parse_indication
 
 counts = st.integers(0, 2**70)
@@ -50,6 +51,7 @@ OWN: dict[str, st.SearchStrategy[Any]] = {
     "function_code": st.integers(0, 9) | st.integers(0, 65535),
     "opcode": st.none() | st.integers(0, 15),
     "phase": st.none() | st.sampled_from(range(0, 512, 4)),
+    "form": st.sampled_from((STANDARD, SOFTUIWARP, OSC, OSC_WITHOUT_CRCS)),
     "indication": st.binary(min_size=64, max_size=64).map(parse_indication),
 }
 """By the name of a field, values that its type does not show."""

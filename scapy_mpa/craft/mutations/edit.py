@@ -53,6 +53,11 @@ def first(kind: type[_Item], where: Callable[[_Item], bool] = bool) -> Where:
     return lambda conversation, _: places(conversation, kind, where)[0]
 
 
+def at_random(kind: type[_Item], where: Callable[[_Item], bool] = bool) -> Where:
+    """Return a function that chooses an item of a kind that meets a condition."""
+    return lambda conversation, rng: rng.choice(places(conversation, kind, where))
+
+
 def fpdus(
     conversation: Conversation,
     opcodes: Collection[int] | None = None,

@@ -20,6 +20,7 @@ from scapy_mpa.wire.fpdu import (
     LARGEST_MULPDU,
     LARGEST_ULPDU_LENGTH,
     MARKER_LENGTH,
+    marker_octets,
     pad_length,
     strip_markers,
 )
@@ -41,7 +42,8 @@ class Marked:
         form = format_of(placed.phase, options)
         self.layout = form.layout(len(self.item.ulpdu), placed.phase)
         self.places = self.layout.markers
-        self.markers = [form.marker(place, self.layout.header) for place in self.places]
+        header = self.layout.header
+        self.markers = [marker_octets(place, header, form.order) for place in self.places]
         self.octets = placed.octets
         """Its octets in the stream."""
 
@@ -257,7 +259,7 @@ MUTATIONS: Final[Table] = {
         "rfc5044/4.4/crc-zero": _any_fpdu(crc=bytes(CRC_LENGTH)),
         "rfc5044/4.4/crc-missing": _any_fpdu(crc=b""),
         "rfc5044/8/closed-within-fpdu": edit.cut_short(
-            lambda given, rng: rng.choice([*edit.fpdus(given)]), HEADER_LENGTH, _close_or_reset
+            edit.at_random(FPDUItem), HEADER_LENGTH, _close_or_reset
         ),
     },
 }

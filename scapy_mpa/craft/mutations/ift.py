@@ -128,13 +128,6 @@ _Announced: TypeAlias = tuple[AdaptionIndication, AdaptionIndication]
 """The indications of both sides."""
 
 
-def _frame(change: edit.Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
-    """Return a change that edits one frame, chosen at random."""
-    return edit.change_item(
-        change, lambda given, rng: rng.choice(edit.places(given, FrameItem, where))
-    )
-
-
 def _size(item: FrameItem) -> int:
     return ddp_header_length(item.ulpdu)
 
@@ -166,7 +159,7 @@ def _vtag(choose: Callable[[_Announced, FrameItem, Random], int]) -> Change:
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         both = conversation.options.announced
-        return _frame(edit.override(vtag=partial(choose, both)))(conversation, rng)
+        return _set(vtag=partial(choose, both))(conversation, rng)
 
     return apply
 
@@ -206,12 +199,13 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
         head, rest = item.ulpdu[: size + at], item.ulpdu[size + at + len(within) :]
         return replace(item, ulpdu=head + within + rest)
 
-    return _frame(change, lambda item: _length(item) >= 200)(conversation, rng)
+    long = edit.at_random(FrameItem, lambda item: _length(item) >= 200)
+    return edit.change_item(change, long)(conversation, rng)
 
 
 def _set(where: Callable[[FrameItem], bool] = bool, **fields: Any) -> Change:
     """Return a change that overrides fields of one frame, chosen at random."""
-    return _frame(edit.override(**fields), where)
+    return edit.change_item(edit.override(**fields), edit.at_random(FrameItem, where))
 
 
 _BY_CLAUSE: Final[Table] = {
@@ -237,7 +231,7 @@ _BY_CLAUSE: Final[Table] = {
             _has_payload, payload_size=lambda item, rng: rng.randrange(_length(item))
         ),
         "5.1/payload-size-largest": _set(_is_tagged, payload_size=LARGEST_SIZE),
-        "5.1/padded": _frame(_padded, _is_padded),
+        "5.1/padded": edit.change_item(_padded, edit.at_random(FrameItem, _is_padded)),
     },
     bases.framed_ignoring: {
         "5.1/header-crc-wrong-ignored": _set(header_crc=edit.bit_wrong),

@@ -45,9 +45,8 @@ def mutations_of(conversation: Conversation) -> list[Mutation]:
         named = [each for each in mutations() if each.base is bases.plain]
         if not any(conversation.options.crc):
             named = [each for each in named if each.name.startswith(_ABOVE_MPA)]
-    found = [replace(each, base=recorded, apply=_checked(each.apply)) for each in named]
-    at_random = [each for each in mutations() if each.base is any_conversation]
-    return found + [replace(each, base=recorded) for each in at_random]
+    named += [each for each in mutations() if each.base is any_conversation]
+    return [replace(each, base=recorded, apply=_checked(each.apply)) for each in named]
 
 
 def applies(mutation: Mutation, seed: int) -> bool:

@@ -81,10 +81,6 @@ def _has_header(item: FPDUItem) -> bool:
     return ddp_header_of(item.ulpdu) is not None
 
 
-def _any_startup(conversation: Conversation, rng: Random) -> int:
-    return rng.choice(edit.places(conversation, StartupItem))
-
-
 def _fields_of_startup(item: StartupItem, rng: Random) -> StartupItem:
     """Change fields of a startup frame."""
     return replace(item, **_random_fields(_BITS_OF_STARTUP, rng))
@@ -175,7 +171,9 @@ def _startup_of(before: StartupItem, octets: bytes) -> StartupItem:
 
 MUTATIONS: Final[Table] = {
     any_conversation: {
-        "fuzz/fields/startup": _until_changed(edit.change_item(_fields_of_startup, _any_startup)),
+        "fuzz/fields/startup": _until_changed(
+            edit.change_item(_fields_of_startup, edit.at_random(StartupItem))
+        ),
         "fuzz/fields/fpdu": _until_changed(edit.change_fpdu(_fields_of_fpdu)),
         "fuzz/fields/ulpdu": _until_changed(_fields_of_ulpdu),
         "fuzz/octets/ulpdu": _until_changed(edit.change_fpdu(_octets_of_ulpdu)),

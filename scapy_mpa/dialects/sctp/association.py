@@ -179,7 +179,7 @@ class Association:
         if self.sides[direction].tsns.take(captured):
             self._deliver(direction)
         elif data.stream in self._sessions:
-            self._sessions[data.stream].halves[direction].retransmitted += 1
+            self._sessions[data.stream].halves[direction].counters.retransmitted += 1
 
     # -- in the order of TSNs --------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import HalfSummary
+from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.wire.sctp_rules import HalfState
 
 _HALF_LAP: Final = 1 << 15
@@ -43,12 +44,8 @@ class SessionHalf:
     """The last chunk."""
     reported: set[object] = field(default_factory=set)
     """States and clauses whose violations need not be reported again."""
-    segments: int = 0
     octets: int = 0
-    gaps: int = 0
-    out_of_order: int = 0
-    retransmitted: int = 0
-    farthest_ahead: int = 0
+    counters: Counters = field(default_factory=Counters)
 
     def __post_init__(self) -> None:
         self.expected = 0 if self.begun else None
@@ -77,14 +74,5 @@ class SessionHalf:
 
     def summary(self) -> HalfSummary:
         """Return the summary of this direction."""
-        return HalfSummary(
-            markers=False,
-            fpdus=self.segments,
-            octets=self.octets,
-            crc_bad=0,
-            gaps=self.gaps,
-            out_of_order=self.out_of_order,
-            retransmitted=self.retransmitted,
-            farthest_ahead=self.farthest_ahead,
-            may_lack_end=not self.has_terminated,
-        )
+        summary = self.counters.summary(self.octets, markers=False)
+        return summary._replace(may_lack_end=not self.has_terminated)

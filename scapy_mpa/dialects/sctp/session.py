@@ -102,9 +102,9 @@ class Session:
         place = self.identity, direction, message.frame, message.time_ns, chunk.tsn, chunk.stream
         octets, unordered, frames = chunk.user_data, chunk.unordered, message.frames
         if control is None:
-            half.segments += 1
-            half.out_of_order += ahead > 0
-            half.farthest_ahead = max(half.farthest_ahead, ahead)
+            half.counters.fpdus += 1
+            if ahead > 0:
+                half.counters.count_ahead(1, ahead)
             length = chunk.length - DDP_SSN_LENGTH
             self._emit(
                 DDPSegmentRecovered(
@@ -155,7 +155,7 @@ class Session:
             text = f"{length} DDP-SSNs from {begin & _MASK} on were never used"
             self.error(direction, turn.seq, Violation(text, "RFC 5043 6"))
         else:
-            half.gaps += 1
+            half.counters.gaps += 1
             if half.state is HalfState.START:
                 # The first message of the direction may be missing.
                 half.state = HalfState.OPEN

@@ -13,12 +13,17 @@ from scapy_mpa.stream.events import (
     ConnectionId,
     FPDURecovered,
     Place,
-    SoftUiWARPRecovered,
 )
 from scapy_mpa.stream.ordinary import Row
 from scapy_mpa.stream.sequence import SEQUENCE_MASK, sequence_number
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, DDPHeader, ddp_header_of, parse_ddp
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, fpdu_layout, strip_markers
+from scapy_mpa.wire.fpdu import (
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    SOFTUIWARP,
+    fpdu_layout,
+    strip_markers,
+)
 from scapy_mpa.wire.rdmap import HEADER_LENGTHS, HEADER_OPCODES
 from scapy_mpa.wire.rdmap_names import OPCODE_BITS, Opcode
 
@@ -63,7 +68,8 @@ class DDPSegment:
     is_fpdu: bool = True
     """True if MPA carries it."""
     follows: bool = False
-    """True if it begins where the FPDU before it ends, whatever length was reported for that."""
+    """True if it begins where the FPDU before it ends, whatever length was reported for that: it
+    may have been reported with the pad of RFC 5044, before SoftUiWARP was recognised."""
     has_header: bool = True
     """True if its DDP header was captured, and has no error that makes the rest unreadable."""
     is_acceptable: bool = True
@@ -170,21 +176,21 @@ def _of_event(carrier: Carrier) -> DDPSegment:
         length = max(0, length - header.length)
         is_header = opcode in HEADER_OPCODES and not header.tagged
         body = ulpdu[header.length :][:_KEPT] if is_header else b""
-    is_fpdu = isinstance(carrier, FPDURecovered)
+    fpdu = carrier if isinstance(carrier, FPDURecovered) else None
     return DDPSegment(
         (carrier.connection, carrier.direction, carrier.frame, carrier.time_ns, carrier.seq),
         carrier.place,
         carrier.frames,
         carrier.out_of_order,
-        carrier.acknowledged if isinstance(carrier, FPDURecovered) else None,
+        None if fpdu is None else fpdu.acknowledged,
         header,
         opcode,
         (header.to if header.tagged else header.mo) or 0,
         length,
         length - captured,
         body,
-        is_fpdu,
-        isinstance(carrier, SoftUiWARPRecovered),
+        fpdu is not None,
+        fpdu is not None and fpdu.form is SOFTUIWARP,
         found is not None,
         carrier.is_acceptable,
         found is None and carrier.crc == "unknown",

@@ -29,8 +29,6 @@ from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovere
 from scapy_mpa.stream.events.message import MessageRecovered, Part
 from scapy_mpa.stream.events.mpa import (
     FPDURecovered,
-    FPDUWithoutCRC,
-    SoftUiWARPRecovered,
     StartupSeen,
     StreamingSeen,
 )
@@ -57,7 +55,6 @@ __all__ = [
     "ErrorFound",
     "Event",
     "FPDURecovered",
-    "FPDUWithoutCRC",
     "GapFound",
     "GapReason",
     "HalfSummary",
@@ -70,7 +67,6 @@ __all__ = [
     "Place",
     "SctpConnectionId",
     "SessionControlSeen",
-    "SoftUiWARPRecovered",
     "StartupSeen",
     "StreamingSeen",
     "Timing",

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
 from scapy_mpa.stream.events.connection import ConnectionId
-from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, SOFTUIWARP, STANDARD, FPDUFormat, strip_markers
 from scapy_mpa.wire.startup import StartupFrame
 
 
@@ -73,18 +72,22 @@ class FPDURecovered(NamedTuple):
     acknowledged: int | None = None
     """The acknowledgement number that its sender had sent by then; None if there was none, or if it
     is not known."""
+    form: FPDUFormat = STANDARD
+    """How it is laid out."""
 
     @property
     def ulpdu(self) -> bytes:
         """The ULPDU, as far as it was captured."""
-        layout = fpdu_layout(self.ulpdu_length, self.phase)
-        body = strip_markers(self.octets, layout.markers)
+        body = self.octets
+        if self.phase is not None:
+            layout = self.form.layout(self.ulpdu_length, self.phase)
+            body = strip_markers(body, layout.markers)
         return body[HEADER_LENGTH : HEADER_LENGTH + self.ulpdu_length]
 
     @property
     def place(self) -> Place:
         """Where it is in its direction."""
-        layout = fpdu_layout(self.ulpdu_length, self.phase)
+        layout = self.form.layout(self.ulpdu_length, self.phase)
         return self.seq, self.offset, layout.header, layout.length
 
     @property
@@ -100,37 +103,4 @@ class FPDURecovered(NamedTuple):
     @property
     def dialect(self) -> Dialect | None:
         """The dialect of its layout; None for the layout of RFC 5044 4.1."""
-        return None
-
-
-class SoftUiWARPRecovered(FPDURecovered):
-    """An FPDU of SoftUiWARP is whole.
-
-    It begins where the FPDU before it ends, and FPDUs are reported in order.  The FPDU before it
-    may have been reported with the length by RFC 5044, before SoftUiWARP was recognised.  Even then
-    there are no octets between them.
-    """
-
-    __slots__ = ()
-
-    @property
-    def place(self) -> Place:
-        """Where it is in its direction."""
-        return self.seq, self.offset, 0, softuiwarp.fpdu_length(self.ulpdu_length)
-
-    @property
-    def dialect(self) -> Dialect:
-        """SoftUiWARP."""
-        return Dialect.SOFTUIWARP
-
-
-class FPDUWithoutCRC(FPDURecovered):
-    """An FPDU without a CRC field is whole: the dialect is osc, and CRCs are off."""
-
-    __slots__ = ()
-
-    @property
-    def place(self) -> Place:
-        """Where it is in its direction."""
-        layout = osc.fpdu_layout(self.ulpdu_length, self.phase, crc=False)
-        return self.seq, self.offset, layout.header, layout.length
+        return Dialect.SOFTUIWARP if self.form is SOFTUIWARP else None

@@ -23,13 +23,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.fpdus.candidate import UNREADABLE, Candidate, FPDUReader, header_octets
 from scapy_mpa.stream.fpdus.follower import Follower
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.ddp import ddp_header_length
-from scapy_mpa.wire.fpdu import WORD
+from scapy_mpa.wire.fpdu import STANDARD, WORD
 from scapy_mpa.wire.terminate import is_terminate
 
 if TYPE_CHECKING:
@@ -52,8 +51,8 @@ class Framing(Follower):
     __slots__ = ("from_start",)
     dialect: Final = None
     """The dialect, if FPDUs are not laid out as in RFC 5044 4."""
-    recovered: Final = FPDURecovered
-    """The event that reports an FPDU."""
+    form: Final = STANDARD
+    """How FPDUs are laid out."""
 
     def __init__(
         self,

@@ -18,18 +18,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scapy_mpa.stream.events import (
-    FPDURecovered,
-    FPDUWithoutCRC,
-    SoftUiWARPRecovered,
-)
 from scapy_mpa.stream.fpdus.candidate import HEAD, UNREADABLE, Candidate, FPDUReader
 from scapy_mpa.stream.fpdus.sink import Sink
 from scapy_mpa.stream.octets.island import Island, Run
-from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import Layout, fpdu_layout
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, OSC, OSC_WITHOUT_CRCS, SOFTUIWARP, FPDUFormat
 
 
 class InOrder(NamedTuple):
@@ -51,11 +45,11 @@ class InOrder(NamedTuple):
     """Startup frames, or the user, have shown whether CRCs are on."""
 
     @property
-    def recovered(self) -> type[FPDURecovered]:
-        """The event that reports an FPDU."""
+    def form(self) -> FPDUFormat:
+        """How FPDUs are laid out."""
         if self.dialect is Dialect.SOFTUIWARP:
-            return SoftUiWARPRecovered
-        return FPDURecovered if self.crc else FPDUWithoutCRC
+            return SOFTUIWARP
+        return OSC if self.crc else OSC_WITHOUT_CRCS
 
     # -- an island, from the first FPDU to the last ---------------------------------------------
 
@@ -185,16 +179,13 @@ class InOrder(NamedTuple):
             position - (phase or 0),
             markers=phase is not None,
             crc=self.crc,
-            layout_of=self._layout,
+            layout_of=self.form.layout,
             any_stag=True,
         )
 
     def _phase_after(self, fpdu: Candidate) -> int | None:
         """Return the phase of the octets after an FPDU, None without Markers."""
-        phase, length = fpdu.layout.phase, fpdu.layout.length
-        return None if phase is None else osc.next_phase(phase, length, crc=self.crc)
-
-    def _layout(self, ulpdu_length: int, phase: int | None) -> Layout:
-        if self.dialect is Dialect.OSC:
-            return osc.fpdu_layout(ulpdu_length, phase, self.crc)
-        return fpdu_layout(ulpdu_length)._replace(length=softuiwarp.fpdu_length(ulpdu_length))
+        phase = fpdu.layout.phase
+        if phase is None:
+            return None
+        return (phase + fpdu.layout.length - self.form.uncounted) % MARKER_INTERVAL

@@ -14,8 +14,7 @@ from typing import Final
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, FPDUReader
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.fpdu import HEADER_LENGTH
-from scapy_mpa.wire.softuiwarp import CRC_FIELD, fpdu_length, pad_length
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, SOFTUIWARP
 
 _ROW: Final = 3
 _SHORTEST_ROW: Final = 2
@@ -33,7 +32,7 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
     if start < island.held or start == end:
         return 0
     ulpdu_length = _length_at(island, start)
-    softuiwarp_end = start + fpdu_length(ulpdu_length)
+    softuiwarp_end = start + SOFTUIWARP.layout(ulpdu_length, None).length
     if not ulpdu_length & 1 or end == softuiwarp_end:
         return 0
     reader = FPDUReader(start, markers=False, crc=False, any_stag=True)
@@ -49,13 +48,14 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
         if not reader.makes_sense(island, at, island.end):
             return 0
         ulpdu_length = _length_at(island, at)
-        following = at + fpdu_length(ulpdu_length)
+        layout = SOFTUIWARP.layout(ulpdu_length, None)
+        following = at + layout.length
         if following > island.end:
             if final:
                 return 0
             island.need = following
             return None
-        trailer = pad_length(ulpdu_length) + len(CRC_FIELD)
+        trailer = layout.pad + SOFTUIWARP.crc_length
         is_captured = island.is_captured(at, following)
         if not is_captured or any(island.read(following - trailer, following)):
             return 0

@@ -271,7 +271,7 @@ class HalfConnection:
         if is_ahead:
             self.counters.count_ahead(1, fpdu.start - islands.delivery_point(island))
         header = fpdu.start + layout.header
-        event = framing.recovered(
+        event = FPDURecovered(
             *self.head(header),
             header - framing.origin if framing.from_start else None,
             fpdu.ulpdu_length,
@@ -283,6 +283,7 @@ class HalfConnection:
             is_ahead,
             island.frames(fpdu.start, fpdu.end),
             self.peer.acknowledged_number,
+            framing.form,
         )
         ulpdu = event.ulpdu if event.is_acceptable else b""
         self.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))

@@ -102,6 +102,14 @@ def test_mutation_without_anything_to_change() -> None:
             assert [placed.octets for placed in changed.layout()] != octets
 
 
+def test_random_fuzzing_without_fpdus() -> None:
+    """Random fuzzing of FPDUs is refused, too, if there are none."""
+    by_name = {each.name: each for each in mutations_of(parse_scenario("startup\nclose"))}
+    assert applies(by_name["fuzz/fields/startup"], 0)
+    with pytest.raises(LocalProtocolError, match="nothing like that"):
+        by_name["fuzz/fields/fpdu"].case(0)
+
+
 def test_rdmap_version_0() -> None:
     """RFC 5040 has messages of version 0, RFC 7306 has none. Only those of RFC 5040 are changed
     to it."""
