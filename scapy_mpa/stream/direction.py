@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.fpdus.candidate import header_octets
 from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.extent import waits
@@ -28,8 +29,13 @@ from scapy_mpa.stream.sequence import (
 )
 from scapy_mpa.stream.shapes import Shape, Shapes
 from scapy_mpa.stream.timed import Timed
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, WORD
+from scapy_mpa.wire.fpdu import (
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    WORD,
+    fpdu_layout,
+)
 from scapy_mpa.wire.rdmap import plausible
 
 if TYPE_CHECKING:
@@ -523,27 +529,28 @@ class Direction:
         """Report the FPDUs of a segment after a hole; return the shape of the last one.
 
         None, and no report, if CRCs are off, if the segment does not consist of FPDUs, or if it may
-        be part of one.  If there are Markers, the first FPDU must contain one that shows its start
-        (RFC 5044 4.3).
+        be part of one.
 
-        :param follows: whether it follows a segment whose FPDUs were found; then no Marker is
-            needed.
+        :param follows: whether it follows a segment whose FPDUs were found.
         """
         # FPDUs and Markers are multiples of 4 octets.
         if not self.shapes.crc or offset % MARKER_LENGTH:
             return None
-        # Inside the next FPDU, a payload may contain FPDUs.  Only a Marker shows which they are.
-        if not self.shapes.marked and offset < self._end_over_hole():
-            return None
         rows = self.shared.rows
-        shapes_of_first, shapes = self.shared.tables.after_hole(self.shapes)
+        shapes, by_marker, by_search = self.shared.tables.after_hole(self.shapes)
         first = len(rows)
-        end = read(self, octets, 0, offset, frame, time_ns, frame, shapes, rows)
-        if end < len(octets) or not (follows or rows[first][4].markers or not self.shapes.marked):
+        if read(self, octets, 0, offset, frame, time_ns, frame, shapes, rows) < len(octets):
             del rows[first:]
             return None
         if not follows:
             row = rows[first]
+            has_marker = row[4].markers > 0
+            # Inside the next FPDU, a payload may contain FPDUs.  Only a Marker shows which they are
+            # (RFC 5044 4.3).
+            if not has_marker and offset < self._end_over_hole():
+                del rows[first:]
+                return None
+            shapes_of_first = by_marker if has_marker else by_search
             rows[first] = (*row[:4], shapes_of_first[row[4].key], *row[5:])
         found = len(rows) - first
         self.counters.fpdus += found
@@ -555,12 +562,14 @@ class Direction:
         """Return the offset at which the next FPDU ends; 0 if its header is not whole or makes no
         sense.
 
-        The same rule as in ``Follower._reach_of``, for held pieces.  There must be no Markers.
+        The same rule as in ``Follower._reach_of``, for held pieces.
         """
         octets = b"".join([piece.octets for piece in self.pieces])
-        head = octets[: HEADER_LENGTH + UNTAGGED_LENGTH]
-        ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
-        if not plausible(head[HEADER_LENGTH:], ulpdu_length):
+        phase = self.offset % MARKER_INTERVAL if self.shapes.marked else None
+        header = fpdu_layout(0, phase).header
+        ulpdu_length = int.from_bytes(octets[header : header + HEADER_LENGTH], "big")
+        head = header_octets(octets, fpdu_layout(ulpdu_length, phase))
+        if not plausible(head, ulpdu_length):
             return 0
         return self.offset + self.pieces_length + self.missing
 

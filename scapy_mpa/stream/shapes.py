@@ -21,6 +21,8 @@ NOT_ORDINARY: Final = NOWHERE
 is too short for its DDP header, it ends its connection, or, without CRCs, its header makes no
 sense."""
 
+_AFTER_HOLE: Final[tuple[LocatedBy, ...]] = "length", "marker", "search"
+"""How FPDUs after a hole are located."""
 _MOST: Final = 4096
 """Shapes in one table, at most."""
 
@@ -99,7 +101,7 @@ class Shapes(dict[int, Shape]):
         super().__init__()
         self.kind = kind
         self.crc, self.marked, self.from_start, self.ahead, self.located_by = kind
-        self.after_hole: tuple[Shapes, Shapes] | None = None
+        self.after_hole: tuple[Shapes, Shapes, Shapes] | None = None
         """See :meth:`ShapeTables.after_hole`."""
 
     def __missing__(self, key: int) -> Shape:
@@ -116,14 +118,16 @@ class ShapeTables(dict[Kind, Shapes]):
         table = self[kind] = Shapes(kind)
         return table
 
-    def after_hole(self, shapes: Shapes) -> tuple[Shapes, Shapes]:
-        """Return two tables for FPDUs of the same direction after a hole.
+    def after_hole(self, shapes: Shapes) -> tuple[Shapes, Shapes, Shapes]:
+        """Return three tables for FPDUs of the same direction after a hole.
 
-        One is for the FPDU that a Marker or a search locates, one for the FPDUs to which lengths
-        lead from there.
+        One is for FPDUs to which lengths lead, one for an FPDU that a Marker locates, and one for
+        an FPDU that a search locates.
         """
         if shapes.after_hole is None:
-            ahead = shapes.kind._replace(ahead=True)
-            found = ahead._replace(located_by="marker" if shapes.marked else "search")
-            shapes.after_hole = self[found], self[ahead._replace(located_by="length")]
+            by_length, by_marker, by_search = (
+                self[shapes.kind._replace(ahead=True, located_by=located_by)]
+                for located_by in _AFTER_HOLE
+            )
+            shapes.after_hole = by_length, by_marker, by_search
         return shapes.after_hole

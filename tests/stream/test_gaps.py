@@ -183,6 +183,21 @@ def test_fpdus_that_need_not_wait_without_markers(name: str, crc: bool, straight
 
 
 @pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("lost", range(1, 12))
+def test_fpdus_without_a_marker_need_not_wait(lost: int, straight: bool) -> None:
+    """A small FPDU may lie between two Markers.  It is found if it fills its segment."""
+    octets, truth = stream([100] * 12, markers=True)
+    pieces = cut_at(octets, *(each.start for each in truth), len(octets))
+    del pieces[lost]
+    found = found_at_once(pieces, markers=True, straight=straight)
+    del truth[lost]
+    assert [each.ulpdu for each in found] == [each.ulpdu for each in truth]
+    if lost < len(truth):
+        has_marker = found[lost].markers > 0
+        assert found[lost].located_by == ("marker" if has_marker else "search")
+
+
+@pytest.mark.parametrize("straight", [True, False])
 @pytest.mark.parametrize(
     ("order", "late"),
     [

@@ -14,9 +14,9 @@ The rules (RFC 5044 6, and section 8 for errors):
   lengths breaks may have a wrong length, too.  Then the cheapest path shows which FPDUs follow
   (:mod:`~scapy_mpa.stream.fpdus.path`).
 
-In an island after a hole, a Marker leads to an FPDU at once.  Without Markers only a search helps,
-and a payload may look like an FPDU.  So such an island waits until the hole is filled or closed,
-unless good FPDUs fill its first segment.
+In an island after a hole, a Marker leads to an FPDU at once.  Otherwise only a search helps, and a
+payload may look like an FPDU.  So such an island waits until the hole is filled or closed, unless
+good FPDUs fill its first segment.
 """
 
 from __future__ import annotations
@@ -159,11 +159,11 @@ class Framing(Follower):
     def _ahead(self, island: Island, limit: int) -> Run | None:
         """Return a run whose FPDUs can be reported although the hole before the island is open.
 
-        A Marker leads to it.  Without Markers, good FPDUs must fill the first segment.
+        A Marker leads to it, or good FPDUs fill the first segment.
         """
-        if not self.markers:
-            return Run(island.start, "search") if self._holds_fpdus(island, limit) else None
-        found = self._by_marker(island, limit)
+        found = self._by_marker(island, limit) if self.markers else None
+        if (found is None or found.start > island.start) and self._holds_fpdus(island, limit):
+            return Run(island.start, "search")
         return None if found is None else Run(found.start, "marker")
 
     def _holds_fpdus(self, island: Island, limit: int) -> bool:
