@@ -23,9 +23,6 @@ pytest.register_assert_rewrite(
     )
 )
 
-_MUST_RUN = "SCAPY_MPA_TESTS_MUST_RUN"
-"""`sh run test` sets this environment variable. Then a run without tests fails."""
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options that choose how many tests run."""
@@ -104,29 +101,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     random.seed(item.nodeid)
 
 
-class _Executed:
-    """Fails a run without an executed test, since it shows nothing."""
-
-    def __init__(self) -> None:
-        self._tests = 0
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count executed tests, here or in a worker of xdist."""
-        self._tests += report.when == "call" and not report.skipped
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Change the status if all seems to be well."""
-        if not self._tests and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run without an executed test, since it shows nothing."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    # Workers of xdist have none.
+    if reporter is None or session.config.option.collectonly:
+        return
+    if session.exitstatus == pytest.ExitCode.OK and not reporter.stats.get("passed"):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check records against their schema, and count executed tests if there must be some.
-
-    Workers of xdist leave the counting to their master.
-    """
+    """Choose how many tests run, and check records against their schema."""
     _choose(config)
     schema.check_records()
-    is_worker = hasattr(config, "workerinput")
-    if not is_worker and (os.environ.get("CI") or os.environ.get(_MUST_RUN)):
-        config.pluginmanager.register(_Executed())

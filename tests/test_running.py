@@ -3,35 +3,30 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Literal, cast
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests import conftest
 from tests.cli.command import ROOT
-from tests.conftest import _MUST_RUN
 
 
-@pytest.mark.parametrize("executed", [0, 1])
-def test_a_run_without_tests_fails(executed: int) -> None:
-    """With `sh run test` a run without an executed test fails, also if all were skipped."""
-    counter = conftest._Executed()
-    # Only this attribute of a session is used.
-    session = cast(pytest.Session, SimpleNamespace(exitstatus=pytest.ExitCode.OK))
-    reports: list[tuple[Literal["setup", "call"], Literal["passed", "skipped"]]] = [
-        ("setup", "passed"),
-        ("call", "skipped"),
-        *[("call", "passed")] * executed,
-    ]
-    for when, outcome in reports:
-        report = pytest.TestReport("test", ("test", 0, "test"), {}, outcome, None, when)
-        counter.pytest_runtest_logreport(report)
-    counter.pytest_sessionfinish(session)
-    assert (session.exitstatus == pytest.ExitCode.OK) == bool(executed)
-
-
-def test_test_command_sets_the_variable() -> None:
-    """The script that CI runs sets the variable."""
-    script = (ROOT / "run").read_text(encoding="utf-8")
-    assert f"export {_MUST_RUN}=1" in script.partition("run_tests() {")[2].partition("\n}")[0]
+@pytest.mark.parametrize(
+    ("body", "option", "status"),
+    [
+        ("pass", "-n0", pytest.ExitCode.OK),
+        ("pytest.skip()", "-n1", pytest.ExitCode.NO_TESTS_COLLECTED),
+        ("pytest.skip()", "-n0", pytest.ExitCode.NO_TESTS_COLLECTED),
+        ("pytest.skip()", "--collect-only", pytest.ExitCode.OK),
+    ],
+)
+def test_a_run_without_tests_fails(body: str, option: str, status: int, tmp_path: Path) -> None:
+    """A run without an executed test fails, also if all were skipped."""
+    test = tmp_path / "test_it.py"
+    test.write_text(f"import pytest\n\n\ndef test_it():\n    {body}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", option, test]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
+    assert result.returncode == status

@@ -22,21 +22,21 @@ def cells(path: Path) -> list[list[str]]:
 def test_percentiles(count: int, tmp_path: Path) -> None:
     """A percentile is the smallest latency that so many per cent do not exceed.
 
-    Read number n takes 100 n + 3 us.
+    Read number n takes 100 n + 1003 us, to the second segment of its Response.
     """
     conversation = Conversation()
     for number in range(count):
-        conversation.initiator.read(bytes(100), sink_to=number * 100)
+        conversation.initiator.read(bytes(2000), sink_to=number * 2000)
     now, made, done, ends = 1_700_000_000_000_000, [], 0, []
     for segment in conversation.segments():
-        is_response = segment.side == 1 and len(segment.octets) > 100
-        done += is_response
-        now += 100 * done + 3 if is_response else 1000
+        is_done = segment.side == 1 and 100 < len(segment.octets) < 1000
+        done += is_done
+        now += 100 * done + 3 if is_done else 1000
         made.append(replace(segment, time_ns=now * 1000))
-        ends += [now] * is_response
+        ends += [now] * is_done
     path = tmp_path / "reads.pcap"
     conversation.write(path, made)
-    latencies = [100 * number + 3 for number in range(1, count + 1)]
+    latencies = [100 * number + 1003 for number in range(1, count + 1)]
     ((number, by, kind, found, *ranks, rate, at_once, unanswered),) = cells(path)
     wanted = [latencies[-(-count * share // 100) - 1] for share in (50, 95, 99, 100)]
     assert (number, by, kind, int(found)) == ("0", "I", "Read", count)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records of real connections are right about their end, slowest Read, copies and stalls.
+"""Records of real connections are right about their end, copies and stalls.
 
-tshark is the oracle: its Terminates, FINs and RSTs, its Requests, and its Responses in order.
+tshark is the oracle: its Terminates, FINs and RSTs, and its sequence numbers.
 """
 
 from __future__ import annotations
@@ -12,27 +12,19 @@ from typing import Any
 
 import pytest
 
-from tests.captures import OF_OSC, REAL, capture_name
+from tests.captures import REAL, capture_name
 from tests.cli.command import records
 from tests.differential.tshark import fields
 
 _FIELDS = (
     *("frame.number", "tcp.stream", "ip.src", "ipv6.src", "tcp.srcport"),
-    *("tcp.flags.fin", "tcp.flags.reset", "iwarp_rdma.opcode", "iwarp_ddp.last_flag"),
-    *("frame.time_epoch", "tcp.seq", "tcp.len", "ip.dst", "ipv6.dst", "tcp.dstport"),
+    *("tcp.flags.fin", "tcp.flags.reset", "iwarp_rdma.opcode"),
+    *("tcp.seq", "tcp.len", "ip.dst", "ipv6.dst", "tcp.dstport"),
 )
-_READ_REQUEST, _READ_RESPONSE, _TERMINATE = 1, 2, 7
+_TERMINATE = 7
 
 STALLED = {"netem_loss15_heavy_crcoff_at_server_B": [456]}
 """The frames that ended stalls."""
-
-
-def opcodes_in(row: list[str]) -> list[tuple[int, bool]]:
-    """The opcode of each DDP segment that a frame completes, and whether L is set."""
-    opcodes, last = row[7].split(","), row[8].split(",")
-    return [
-        (int(op, 16), bit in ("1", "True")) for op, bit in zip(opcodes, last, strict=True) if op
-    ]
 
 
 def ends(shown: list[list[str]]) -> dict[str, tuple[int, str]]:
@@ -42,8 +34,8 @@ def ends(shown: list[list[str]]) -> dict[str, tuple[int, str]]:
     """
     found: dict[str, list[tuple[bool, int, str, str]]] = {}
     for row in shown:
-        frame, stream, ipv4, ipv6, port, fin, reset, *_ = row
-        is_terminate = any(opcode == _TERMINATE for opcode, _ in opcodes_in(row))
+        frame, stream, ipv4, ipv6, port, fin, reset, opcodes, *_ = row
+        is_terminate = _TERMINATE in [int(each, 16) for each in opcodes.split(",") if each]
         is_reset = reset in ("1", "True")
         if is_terminate or is_reset or fin in ("1", "True"):
             cause = "terminate" if is_terminate else "reset" if is_reset else "closed"
@@ -54,35 +46,15 @@ def ends(shown: list[list[str]]) -> dict[str, tuple[int, str]]:
     }
 
 
-def slowest(shown: list[list[str]]) -> tuple[int, int] | None:
-    """The slowest RDMA Read with payload: the frame of its Request, and the last of its Response.
-
-    The n-th Response answers the n-th Request.
-    """
-    requests: dict[tuple[str, str], list[tuple[float, int]]] = {}
-    latencies = []
-    for row in shown:
-        key, at = (row[1], row[4]), (float(row[9]), int(row[0]))
-        for opcode, is_last in opcodes_in(row):
-            if opcode == _READ_REQUEST:
-                requests.setdefault(key, []).append(at)
-            elif opcode == _READ_RESPONSE and is_last:
-                (peer,) = (each for each in requests if each[0] == row[1] and each != key)
-                begin = requests[peer].pop(0)
-                latencies.append((round(at[0] - begin[0], 9), begin[1], at[1]))
-    longest = max(latencies, key=lambda each: each[0], default=None)
-    return None if longest is None else longest[1:]
-
-
 def captured_again(shown: list[list[str]]) -> dict[tuple[str, str], float]:
     """The share of octets that were captured before, by sender and receiver."""
     seen: dict[tuple[str, str], set[int]] = {}
     sent: Counter[tuple[str, str]] = Counter()
-    for row in (each for each in shown if each[10]):
+    for row in (each for each in shown if each[8]):
         sender, target = (
-            f"{ipv4 or f'[{ipv6}]'}:{port}" for ipv4, ipv6, port in (row[2:5], row[12:15])
+            f"{ipv4 or f'[{ipv6}]'}:{port}" for ipv4, ipv6, port in (row[2:5], row[10:13])
         )
-        seq, length = map(int, row[10:12])
+        seq, length = map(int, row[8:10])
         seen.setdefault((sender, target), set()).update(range(seq, seq + length))
         sent[sender, target] += length
     return {each: 1 - len(seen[each]) / sent[each] for each in sent if sent[each]}
@@ -103,10 +75,9 @@ PLAIN = [path for path in REAL if not capture_name(path).startswith("live")]
 
 @pytest.mark.parametrize("path", PLAIN, ids=capture_name)
 def test_captures(tshark: str, path: Path) -> None:
-    """End, slowest Read, share of retransmitted octets, and stalls of each connection.
+    """End, share of retransmitted octets, and stalls of each connection.
 
-    A Read lasts from the last octet of its Request to the last octet of its Response.  In one
-    capture the loss was so high that a sender had to wait for its timeout.
+    In one capture the loss was so high that a sender had to wait for its timeout.
     """
     shown = fields(tshark, path, _FIELDS, "--disable-protocol", "nvme-tcp")
     ours = connections(path)
@@ -122,8 +93,3 @@ def test_captures(tshark: str, path: Path) -> None:
         assert share["dst"] == pytest.approx(again.get((dst, src)))
     stalls = [each["stall_frame"] for each in ours if each["stalls"]]
     assert stalls == STALLED.get(capture_name(path), [])
-    if path not in OF_OSC:
-        timed = [each for each in records("--type", "message", path) if each["latency"] is not None]
-        found = max(timed, key=lambda each: each["latency"], default=None)
-        mine = found and (found["request_frame"], found["captured"]["frame"])
-        assert mine == slowest(shown)

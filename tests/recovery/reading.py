@@ -95,6 +95,8 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
             gaps[senders[record["src"]]].append(record)
         if record["type"] == "startup" and not _is_startup_of(case, record, senders):
             outcome.false.append(record)
+        if record["type"] == "overlap" and case.dimensions.copies != "differing":
+            outcome.false.append(record)
     for direction, reported in gaps.items():
         outcome.false += _false_gaps(case, direction, reported)
     return outcome

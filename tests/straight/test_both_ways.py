@@ -8,7 +8,10 @@ import json
 import pathlib
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
+from operator import xor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture, source
+from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records.record import json_of, record_of
 from scapy_mpa.stream.clock import Clock
@@ -23,17 +27,16 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.octets import overlap
 from scapy_mpa.stream.recovery import Recovery
 from scapy_mpa.wire.errors import CaptureError
+from scapy_mpa.wire.tcp import NOT_PSH
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.recovery.damaged import heavily_damaged
-from tests.straight.ways import recovery, same, same_in_pcapng, straight, texts
+from tests.straight.ways import recovery, same, same_in_pcapng, straight
 from tests.stream.scene import Octets, Scene
 from tests.stream.startup import reply, request
 from tests.stream.test_negotiation import PEERS
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.cases import case
 from tests.truth.impair import ACK, PSH, Segment
-
-IP_AT, TCP_AT, DATA_AT = 14, 34, 54
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -126,63 +129,6 @@ def test_fpdus_of_any_length(
     same(pcapfile.pcap(pcapfile.frames(segments)))
 
 
-def test_a_senseless_header_before_a_hole() -> None:
-    """Its length is not believed: FPDUs that fill segments after the hole are reported at once."""
-    segments = alike(random.Random(0), "write", 100, 1000, every=4)
-    segments[20] = segments[20]._replace(payload=b"\x04" * 80)
-    fpdus = [
-        each
-        for each in map(json.loads, same(pcapfile.pcap(pcapfile.frames(segments))))
-        if each["type"] == "fpdu" and each["out_of_order"]
-    ]
-    assert [fpdu["frame"] for fpdu in fpdus[:3]] == [22, 23, 24]
-
-
-# -- frames ----------------------------------------------------------------------------------------
-
-
-def changed(at: int, octets: bytes) -> Callable[[bytearray, random.Random], list[bytes]]:
-    """A function that gives a frame with other octets at a place."""
-    return lambda frame, rng: [bytes(frame[:at] + octets + frame[at + len(octets) :])]
-
-
-def with_wrong_bit(frame: bytearray, rng: random.Random) -> list[bytes]:
-    """A frame with a wrong bit in its headers."""
-    frame[rng.randrange(DATA_AT)] ^= 1 << rng.randrange(8)
-    return [bytes(frame)]
-
-
-def with_total_length(frame: bytearray, rng: random.Random) -> list[bytes]:
-    """A frame with another total length: 0 if captured before the network card cuts the segment."""
-    total = rng.choice((0, 0, 1, 20, 39, 40, 41))
-    return changed(IP_AT + 2, total.to_bytes(2, "big"))(frame, rng)
-
-
-def with_options(frame: bytearray, rng: random.Random) -> list[bytes]:
-    """A frame with options of TCP."""
-    frame[TCP_AT + 12] = 0x80
-    total = int.from_bytes(frame[IP_AT + 2 : IP_AT + 4], "big") + 12
-    frame[IP_AT + 2 : IP_AT + 4] = total.to_bytes(2, "big")
-    return [bytes(frame[:DATA_AT]) + b"\1" * 12 + bytes(frame[DATA_AT:])]
-
-
-UNUSUAL: dict[str, Callable[[bytearray, random.Random], list[bytes]]] = {
-    "nothing": lambda frame, rng: [bytes(frame)],
-    "header": with_wrong_bit,
-    "fragment": changed(IP_AT + 6, b"\x20"),
-    "time to live": changed(IP_AT + 8, b"\x3f"),
-    "service": changed(IP_AT + 1, b"\2"),
-    "protocol": changed(IP_AT + 9, b"\x11"),
-    "hardware address": changed(3, b"\1"),
-    "total length": with_total_length,
-    "options": with_options,
-    "trailer": lambda frame, rng: [bytes(frame) + bytes(4)],
-    "cut": lambda frame, rng: [bytes(frame[:-8])],
-    "another": lambda frame, rng: [*changed(29, b"\3")(frame, rng), bytes(frame)],
-    "no TCP": lambda frame, rng: [bytes(60), bytes(frame)],
-}
-
-
 def alike(rng: random.Random, kind: str, size: int, isn: int, every: int) -> list[Segment]:
     """Sixty FPDUs of one length, a segment each, acknowledged now and then."""
     ulpdus = messages.write(7, 1 << 33, rng.randbytes(size * 60), mulpdu=size + 14)
@@ -199,76 +145,67 @@ def alike(rng: random.Random, kind: str, size: int, isn: int, every: int) -> lis
     return segments
 
 
-ALIKE = {
-    "seed": st.integers(0, 2**32),
-    "kind": st.sampled_from(("write", "send")),
-    "size": st.sampled_from((10, 64, 500, 1442)),
-    "every": st.integers(1, 5),
-}
+def test_a_senseless_header_before_a_hole() -> None:
+    """Its length is not believed: FPDUs that fill segments after the hole are reported at once."""
+    segments = alike(random.Random(0), "write", 100, 1000, every=4)
+    segments[20] = segments[20]._replace(payload=b"\x04" * 80)
+    fpdus = [
+        each
+        for each in map(json.loads, same(pcapfile.pcap(pcapfile.frames(segments))))
+        if each["type"] == "fpdu" and each["out_of_order"]
+    ]
+    assert [fpdu["frame"] for fpdu in fpdus[:3]] == [22, 23, 24]
 
 
-@pytest.mark.examples
-@pytest.mark.parametrize("what", UNUSUAL)
-@given(
-    **ALIKE,
-    isn=st.sampled_from((1000, (1 << 32) - 9000)),
-    order=st.sampled_from("<>"),
-    nanoseconds=st.booleans(),
+# -- frames ----------------------------------------------------------------------------------------
+
+
+FLIPS = [bytes(at) + bytes([1 << bit]) for at in range(54) for bit in range(8)]
+"""Masks with one bit of an Ethernet, IPv4 and TCP header."""
+
+
+@pytest.mark.parametrize(("order", "unit"), [("<", 1000), (">", 1)])
+@pytest.mark.parametrize(
+    ("options", "trailer", "lacks"), [(b"", 0, 0), (b"", 3, 0), (b"", 0, 8), (bytes(12), 0, 0)]
 )
-def test_anything_between(
-    what: str,
-    seed: int,
-    kind: str,
-    size: int,
-    isn: int,
-    every: int,
-    order: str,
-    nanoseconds: bool,
+def test_any_bit_of_a_header(
+    order: str, unit: int, options: bytes, trailer: int, lacks: int
 ) -> None:
-    """If something is unusual in one or two frames, both ways give the same."""
-    rng = random.Random(seed)
-    segments = alike(rng, kind, size, isn, every)
-    unusual = {rng.randrange(15, 40), rng.randrange(40, len(segments))}
-    frames = []
-    for at, segment in enumerate(segments):
-        frame = bytearray(pcapfile.frame(segment))
-        frames += UNUSUAL[what if at in unusual and segment.payload else "nothing"](frame, rng)
-    step = rng.choice((1, 77, 10**8))
-    lines = same(pcapfile.pcap(frames, order=order, nanoseconds=nanoseconds, step=step))
-    if what == "nothing":
-        fpdus = [json.loads(line) for line in lines if line.startswith('{"type":"fpdu"')]
-        assert [fpdu["crc"] for fpdu in fpdus] == ["good"] * 60
+    """Frames of a window give the segments that they give one by one.
 
+    A direction takes only segments without other flags than ACK and PSH.
+    """
+    # A packet of 64 octets: one bit makes its length 0, as in frames captured before they are cut.
+    segment = Segment(0, 1 << 31, 7, ACK | PSH, bytes(range(24 - len(options))))
+    frame = pcapfile.frame(segment, tcp_options=options) + bytes(trailer)
+    times = range(10**18, 2 * 10**18, 10**9 + 7000)
+    octets = pcapfile.stamped(
+        [
+            (time, bytes(map(xor, frame, mask.ljust(len(frame), b"\0"))), lacks)
+            for time, mask in zip(times, FLIPS, strict=False)
+        ],
+        order=order,
+        unit=unit,
+    )
+    taken: list[Any] = []
 
-class Fails(io.BytesIO):
-    """A file that gives some octets, and then an error."""
+    def receive(flow: bytes, seq: int, ack: int, payload: bytes, *place: int) -> bool:
+        taken.append((flow, seq, ack, ACK, payload, len(payload), *place))
+        return True
 
-    def __init__(self, octets: bytes, good: int) -> None:
-        super().__init__(octets)
-        self._good = good
+    def find(flow: bytes) -> Any:
+        return SimpleNamespace(receive=partial(receive, flow))
 
-    def read1(self, size: int | None = -1, /) -> bytes:
-        """Read what there is up to the error."""
-        left = self._good - self.tell()
-        if not left:
-            raise OSError(5, "Input/output error")
-        return super().read1(left if size is None or size < 0 else min(size, left))
+    def take(segment: Any) -> None:
+        taken.append(segment._replace(flags=segment.flags & NOT_PSH))
 
-
-@given(**ALIKE, chunk=st.integers(60, 9000), good=st.floats(0, 1))
-# Only the trailer of an acknowledgement lies in the next window.
-@example(seed=0, kind="write", size=10, every=1, chunk=74, good=0.0)
-def test_a_file_that_fails(
-    seed: int, kind: str, size: int, every: int, chunk: int, good: float
-) -> None:
-    """All that was read before the error is reported, wherever windows end."""
-    octets = pcapfile.pcap(pcapfile.frames(alike(random.Random(seed), kind, size, 1000, every)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "_CHUNK", chunk)
-        same(octets)
-        read = max(int(good * len(octets)), 24)
-        by_recovery, by_both = texts(octets, lambda: Fails(octets, read))
-        assert by_both == by_recovery
+    flows = SimpleNamespace(directions=SimpleNamespace(get=find), take=take)
+    followed: Any = SimpleNamespace(flows=flows, decoder=Decoder())
+    assert [*walk(open_capture(io.BytesIO(octets)), followed, Clock())] == [None]
+    decoder = Decoder()
+    segments = filter(None, map(decoder.segment, open_capture(io.BytesIO(octets))))
+    assert taken == [each._replace(flags=each.flags & NOT_PSH) for each in segments]
+    assert followed.decoder.not_followed == decoder.not_followed
 
 
 def outcome(octets: bytes, *, walks: bool) -> tuple[list[str], str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -36,15 +36,16 @@ def recovery_alone() -> Iterator[None]:
         yield
 
 
-def _reading(file: BinaryIO, limits: Limits | None, checks: bool = True) -> Reading:
+def _reading(octets: bytes, limits: Limits | None, checks: bool = True) -> Reading:
     """Read a capture with messages, and with checks or without."""
-    return Reading(open_capture(file), limits=limits, messages=True, checks=checks)
+    capture = open_capture(io.BytesIO(octets))
+    return Reading(capture, limits=limits, messages=True, checks=checks)
 
 
 def recovery(octets: bytes, limits: Limits | None = None, *, checks: bool = False) -> list[str]:
     """The records of a capture, event by event, if recovery reads every segment."""
     with recovery_alone():
-        reading = _reading(io.BytesIO(octets), limits, checks)
+        reading = _reading(octets, limits, checks)
         return [
             json_of(record_of(event, reading.clock))
             for batch in reading.batches()
@@ -54,33 +55,21 @@ def recovery(octets: bytes, limits: Limits | None = None, *, checks: bool = Fals
 
 def straight(octets: bytes, limits: Limits | None = None, *, checks: bool = False) -> list[str]:
     """The records as ``dissect --json`` prints them."""
-    reading = _reading(io.BytesIO(octets), limits, checks)
+    reading = _reading(octets, limits, checks)
     page = RecordPage(reading.clock).page
     return b"".join([page(rows) for rows in reading.rows()]).decode().splitlines()
 
 
-def texts(
-    octets: bytes,
-    open_file: Callable[[], BinaryIO] | None = None,
-    limits: Limits | None = None,
-) -> tuple[bytes, bytes]:
-    """The printed lines, and why reading stopped: by recovery alone, and with the straight path.
-
-    :param open_file: opens a file that gives the octets; None: gives all of them.
-    :param limits: of memory, for either way.
-    """
-
-    def reading() -> Reading:
-        return _reading(io.BytesIO(octets) if open_file is None else open_file(), limits)
-
+def texts(octets: bytes, limits: Limits | None = None) -> tuple[bytes, bytes]:
+    """The printed lines, and why reading stopped: by recovery alone, and with the straight path."""
     with recovery_alone():
-        alone = reading()
+        alone = _reading(octets, limits)
         lines = Lines(alone.clock)
         text = b"".join(
             text_of([lines.line(record_of(event, alone.clock)) for event in batch])
             for batch in alone.batches()
         )
-    both = reading()
+    both = _reading(octets, limits)
     page = Lines(both.clock).page
     pages = [page(rows) for rows in both.rows()]
     problems = [str(each.capture.problem).encode() for each in (alone, both)]
@@ -91,7 +80,7 @@ def same(octets: bytes, limits: Limits | None = None) -> list[str]:
     """Check that both ways give the same records and lines, and return the records."""
     lines = recovery(octets, limits, checks=True)
     assert straight(octets, limits, checks=True) == lines
-    by_recovery, by_both = texts(octets, limits=limits)
+    by_recovery, by_both = texts(octets, limits)
     assert by_both == by_recovery
     return lines
 

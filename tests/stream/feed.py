@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from scapy_mpa.capture import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -71,29 +71,6 @@ def of(kind: type[Kind], events: Iterable[object]) -> list[Kind]:
 def fpdus(events: Iterable[Event], direction: int | None = None) -> list[FPDURecovered]:
     """The FPDUs of a direction, or of both, in order of recovery."""
     return [each for each in of(FPDURecovered, events) if direction in (None, each.direction)]
-
-
-class Truth(NamedTuple):
-    """What must be reported about an FPDU."""
-
-    seq: int
-    offset: int | None
-    ulpdu_length: int
-    markers: int
-    crc: str
-    ulpdu: bytes
-
-
-def expected(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
-    """What must be reported about this FPDU of a direction."""
-    verdict = {True: "good", False: "bad", None: "off"}[fpdu.crc_ok]
-    seq = (half.base + fpdu.seq_offset) % 2**32
-    return Truth(seq, fpdu.seq_offset, fpdu.ulpdu_length, fpdu.markers, verdict, fpdu.ulpdu)
-
-
-def reported(event: FPDURecovered) -> Truth:
-    """What was reported about an FPDU."""
-    return Truth(event.seq, event.offset, event.ulpdu_length, event.markers, event.crc, event.ulpdu)
 
 
 def halves(

@@ -58,13 +58,6 @@ def conversation(lengths: Sequence[int], dialect: str | None = "osc", **options:
     return made
 
 
-def but_request(records: list[Record]) -> list[Record]:
-    """Records without the dialect of the Request, which is not yet known when it is reported."""
-    return [
-        {**each, "dialect": None} if each.get("kind") == "request" else each for each in records
-    ]
-
-
 LAYOUTS = [OSC, SOFTUIWARP]
 WHOLE = [Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), Overlap(0.3)]
 MISSING = [CaptureLoss(0.1), SnapLength(120), LateStart(5)]
@@ -132,22 +125,6 @@ def test_a_startup_frame_is_missing(missing: str) -> None:
     del segments[places(segments, 0 if missing == "its own" else 1)[0]]
     frames = made.frames(segments)
     assert of(plain(frames, OSC), "fpdu", INITIATOR) == []
-
-
-# -- recognised ----------------------------------------------------------------------------------
-
-
-@given(st.data())
-def test_osc_is_recognised(data: st.DataObject) -> None:
-    """Without a forced dialect the same is reported, except for the Request, since it comes before
-    the Reply."""
-    packing, mss = data.draw(PACKING), data.draw(st.integers(60, 1460))
-    frames = drawn(data, OSC, packing=packing, mss=mss).frames()
-    for read in (plain, printed):
-        assert but_request(read(frames)) == but_request(read(frames, OSC))
-    found = plain(frames)
-    assert [each["dialect"] for each in of(found, "startup")] == ["draft-ietf-rddp-mpa-01", "osc"]
-    assert of(found, "connection")[0]["dialect"] == "osc"
 
 
 # -- SoftUiWARP, recognised by its pads ------------------------------------------------------------

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -17,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import ErrorFound, Event, GapFound
+from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
-from tests.stream.cut import gaps
-from tests.stream.feed import as_segment, expected, feed_truth, fpdus, reported
+from tests.recovery.reading import judge, plain
+from tests.stream.feed import as_segment, feed_truth
 from tests.stream.talk import STREAM, Talk, ends, received, started, whole
 from tests.stream.work import traced
 from tests.truth import impair
@@ -77,23 +76,25 @@ def test_any_limits(seed: int, copies: str, half: int, total: int) -> None:
     known: dict[str, Any] = {"begin": "SYN", "startup": "both", "startup_pieces": "whole"}
     made = case(seed, **known, copies=copies, damage="none", payload="random", snap=0)
     limits = Limits(octets_per_half=half, octets_in_total=total)
-    events = feed_truth(made.segments, limits)
-    assert not [each for each in events if isinstance(each, ErrorFound)]
-    (end,) = ends(events)
-    for direction, each in enumerate(made.halves):
-        found = Counter(reported(event) for event in fpdus(events, direction))
-        assert all(count == 1 for count in found.values())
-        wanted = {fpdu.start: expected(each, fpdu) for fpdu in each.truth}
-        assert found.keys() <= set(wanted.values())
-        lost = gaps(events, each.base, direction)
-        holes = sorted((start, start + length) for start, length in lost)
-        assert end.halves[direction].gaps == len(holes)
+    records = plain(made.pcap(), limits=limits)
+    outcome = judge(made, records, with_payload=True)
+    assert not outcome.false
+    assert not [each for each in records if each["type"] == "error"]
+    found = {(each["src"], each["seq"]) for each in records if each["type"] == "fpdu"}
+    for direction, (source, each) in enumerate(zip(made.endpoints, made.halves, strict=True)):
+        holes = sorted(
+            (at, at + gap["length"])
+            for gap in records
+            if gap["type"] == "gap" and gap["src"] == source
+            for at in [(gap["seq"] - each.base + 2**31) % 2**32 - 2**31]
+        )
+        assert records[-1]["gaps"][("src", "dst")[direction]] == len(holes)
         assert all(one[1] <= other[0] for one, other in itertools.pairwise(holes))
         if not made.dimensions.crc:
             # Without CRCs, a few FPDUs next to a gap are not found.
             continue
         for fpdu in impair.capturable(made.segments, each, direction):
-            assert wanted[fpdu.start] in found or any(
+            assert (source, (each.base + fpdu.seq_offset) % 2**32) in found or any(
                 start < fpdu.end and fpdu.start < stop for start, stop in holes
             )
 

@@ -34,44 +34,33 @@ def frame(
     """An Ethernet frame with the segment.  hosts and ports are in the order of directions.
 
     The hosts decide between IPv4 and IPv6; vlan adds an 802.1Q tag; tcp_options are a multiple of
-    four octets, at most 40. Padded with zeros to 60 octets. Raises ValueError for a segment too
+    four octets, at most 40. Padded with zeros to 60 octets. Raises struct.error for a segment too
     large for its datagram.
     """
     source, sink = segment.direction, 1 - segment.direction
-    if len(tcp_options) % 4 or len(tcp_options) > 40:
-        raise ValueError("TCP options are 0 to 40 octets, a multiple of 4")
     size = (20 + len(tcp_options)) // 4
-    tcp = struct.pack(
-        ">HHIIBBHHH",
-        ports[source],
-        ports[sink],
-        segment.seq,
-        segment.ack,
-        size << 4,
-        segment.flags,
-        65535,
-        0,
-        0,
-    )
-    tcp += tcp_options + segment.payload
-    addresses = [_packed(host) for host in hosts]
-    if len(addresses[source]) == 4:
-        ethertype, head = 0x0800, 20
-    else:
-        ethertype, head = 0x86DD, 0
-    if head + len(tcp) > 65535:
-        raise ValueError(f"{len(segment.payload)} octets do not fit one datagram")
-    if head:
-        ip = struct.pack(">BBHHHBBH", 0x45, 0, head + len(tcp), 0, 0x4000, 64, 6, 0)
-    else:
-        ip = struct.pack(">IHBB", 6 << 28, len(tcp), 6, 64)
+    flags = size << 4, segment.flags, 65535, 0, 0
+    numbers = ports[source], ports[sink], segment.seq, segment.ack
+    tcp = struct.pack(">HHIIBBHHH", *numbers, *flags) + tcp_options + segment.payload
+    return datagram(hosts, source, 6, tcp, vlan).ljust(60, b"\0")
+
+
+def datagram(
+    hosts: tuple[str, str], source: int, protocol: int, octets: bytes, vlan: int | None = None
+) -> bytes:
+    """An Ethernet frame with an IP packet from one of two hosts to the other."""
     macs = [b"\x02\0\0\0\0\1", b"\x02\0\0\0\0\2"]
-    ethernet = macs[sink] + macs[source]
-    if vlan is not None:
-        ethernet += struct.pack(">HH", 0x8100, vlan)
-    ethernet += struct.pack(">H", ethertype)
-    octets = ethernet + ip + addresses[source] + addresses[sink] + tcp
-    return octets.ljust(60, b"\0")
+    addresses = _packed(hosts[source]) + _packed(hosts[1 - source])
+    if len(addresses) == 8:
+        ether_type, ip = (
+            0x0800,
+            struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(octets), 0, 0x4000, 64, protocol, 0),
+        )
+    else:
+        ether_type, ip = 0x86DD, struct.pack(">IHBB", 6 << 28, len(octets), protocol, 64)
+    tag = b"" if vlan is None else struct.pack(">HH", 0x8100, vlan)
+    ethernet = macs[1 - source] + macs[source] + tag + struct.pack(">H", ether_type)
+    return ethernet + ip + addresses + octets
 
 
 def frames(segments: Sequence[Segment], **options: Any) -> list[bytes]:
@@ -79,25 +68,17 @@ def frames(segments: Sequence[Segment], **options: Any) -> list[bytes]:
     return [frame(segment, **options) for segment in segments]
 
 
-def pcap(
-    octets: Iterable[bytes],
-    *,
-    snaplen: int = 262144,
-    step: int = 1_000_000,
-    order: str = "<",
-    nanoseconds: bool = False,
-) -> bytes:
+def pcap(octets: Iterable[bytes], *, snaplen: int = 262144, step: int = 1_000_000) -> bytes:
     """A classic pcap file of link type Ethernet.
 
-    snaplen: most octets of a frame. step: nanoseconds from one frame to the next. order:
-    struct's "<" or ">".
+    snaplen: most octets of a frame. step: nanoseconds from one frame to the next.
     """
     times = itertools.count(1_700_000_000_000_000_000, step)
-    cut = (
+    cut = [
         (time, whole, max(0, len(whole) - snaplen))
         for time, whole in zip(times, octets, strict=False)
-    )
-    return stamped(cut, snaplen=snaplen, order=order, unit=1 if nanoseconds else 1000)
+    ]
+    return stamped(cut, snaplen=snaplen, unit=1000)
 
 
 def stamped(
@@ -110,7 +91,7 @@ def stamped(
     """The same with given times.
 
     captured: the time of each frame, the frame, and how many of its last octets were cut off.
-    unit: nanoseconds, 1 or 1000.
+    order: struct's "<" or ">". unit: nanoseconds, 1 or 1000.
     """
     magic = 0xA1B23C4D if unit == 1 else 0xA1B2C3D4
     file = bytearray(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snaplen, 1))

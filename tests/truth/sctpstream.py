@@ -6,12 +6,12 @@ It uses nothing of the package: headers are written here once more.
 
 from __future__ import annotations
 
-import ipaddress
 import struct
 from dataclasses import dataclass, replace
 
 from crc32c import crc32c as crc32c
 
+from . import pcapfile
 from .mpastream import enhanced_data
 
 PORTS = (40000, 4000)
@@ -86,14 +86,7 @@ def write(stag: int, to: int, payload: bytes, *, last: bool = True) -> bytes:
 
 def frame(side: int, octets: bytes, *, ipv6: bool = False) -> bytes:
     """An Ethernet frame with an SCTP packet."""
-    link = bytes.fromhex("020000000002020000000001")
-    if ipv6:
-        hosts = [ipaddress.ip_address(f"fd00::{each + 1}").packed for each in (side, 1 - side)]
-        head = struct.pack(">IHBB", 6 << 28, len(octets), 132, 64) + b"".join(hosts)
-        return link + b"\x86\xdd" + head + octets
-    hosts = [ipaddress.ip_address(HOSTS[each]).packed for each in (side, 1 - side)]
-    head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(octets), 0, 0x4000, 64, 132, 0)
-    return link + b"\x08\x00" + head + b"".join(hosts) + octets
+    return pcapfile.datagram(("fd00::1", "fd00::2") if ipv6 else HOSTS, side, 132, octets)
 
 
 @dataclass(frozen=True)

@@ -90,80 +90,28 @@ def frames_are_named(case: Case) -> None:
 
 # -- what changes -----------------------------------------------------------------------------
 
-BY_FIELDS = {
-    # Startup frames
-    "key": "rfc5044/7.1.1/*-key-* rfc5044/7.1.2/rule-[58]-* rtr-frame-*/1/key-*",
-    "reserved": "rfc5044/7.1.1/*-reserved-set rfc5041/4.1/reserved-set "
-    "draft-w*/4.2/*-reserved-not-zero",
-    "s": "rfc5044/7.1.1/*-s-set rtr-frame-*-s-cleared rfc6581/6/*-s-cleared",
-    "r": "rfc5044/7.1.1/request-r-set draft-w*/4.2/phase-?-r-*",
-    "s r reserved": "rtr-frame-*/2/bits-set",
-    "rev": "rfc5044/7.1.1/*-rev-unknown draft-ietf-rddp-*-rev-1 rtr-frame-*/1/rev-not-1",
-    "m": "rfc5044/7.1.1/*-m-* erdma/startup/*-m-set",
-    "c": "rfc5044/7.1.1/*-c-* erdma/startup/*-c-set rtr-frame-*/2/c-*",
-    "pd_length": "rfc5044/7.1.2/rule-9-*",
-    "pd_length private_data": "rfc5044/7.1.1/*-over-512 draft-ietf-rddp-*-over-512 "
-    "rtr-frame-*/1/pd-*",
-    "control_flags": "rfc6581/9.2/re* rfc6581/9.2/rtr-not-* draft-ietf-storm-*/8/r*",
-    "ord": "rfc6581/9.1/reply-ord-*",
-    "ird": "rfc6581/9.1/reply-ird-*",
-    # FPDUs
-    "markers": "rfc5044/4.2/* rfc5044/4.3/fpduptr-* rfc5044/7.1.2/*-marker-not-zero osc/marker/f*",
-    "crc": "rfc5044/4.3/marker-not-in-crc rfc5044/4.4/crc-[!m]* draft-w*/4.2/*-crc-*",
-    "ulpdu_length": "rfc5044/4.1/ulpdu-length-*",
-    "rest": "rfc5044/4.1/pad-* draft-w*/5.1/padded draft-w*/8/frame-in-payload",
-    "rest ulpdu_length": "rfc6581/9.2/rtr-with-payload draft-ietf-storm-*/8/ulp-* rfc7306/6.3/* "
-    "rfc5040/5.2.2/*-shorter rfc5040/4.8/*-copies-cut rfc5040/4.8/*-r-* rfc5040/4.8/*-trailing",
-    # DDP
-    "dv": "rfc5041/4.1/dv-*",
-    "l": "rfc5041/4.1/l-* rfc5040/4.[48]/*-l-missing",
-    "stag": "rfc5041/4.2/stag-* rfc5041/7.1/stag-*",
-    "to": "rfc5041/7.1/to-*",
-    "stag to rest ulpdu_length": "rfc5041/5.2/stag-of-no-octets",
-    "qn": "rfc5041/4.3/qn-*",
-    "msn": "rfc5041/4.3/msn-*",
-    "mo": "rfc5041/*/mo-* rfc5041/5.2/message-too-long rfc5040/4.4/*-mo-not-zero",
-    # RDMAP
-    "rv": "rfc*/4.1/rv-*",
-    "rsv": "rfc5040/4.1/reserved-set",
-    "opcode": "rfc*/4.1/opcode-*",
-    "qn msn": "rfc*/4.1/*-on-queue-*",
-    "word": "rfc5040/*/invalidate-stag-*",
-    "src_stag": "rfc5040/7.2/*-source-stag-invalid",
-    "src_to": "rfc5040/7.2/*-source-wraps rfc5040/7.2/*-source-out-of-bounds",
-    "sink_to": "rfc5040/4.4/*-sink-wraps",
-    "size src_stag src_to": "rfc5040/5.2.1/*-of-nothing",
-    "layer": "rfc5040/4.8/*-layer-*",
-    "etype": "rfc5040/4.8/*-etype-*",
-    "code": "rfc5040/4.8/*-code-*",
-    "terminate_reserved": "rfc5040/4.8/*-reserved-set",
-    "mdr": "rfc5040/4.8/*-m-*",
-    "rest ulpdu_length mdr": "rfc5040/4.8/*-d-*",
-    "operation": "rfc7306/5.2.1/*-undefined rfc7306/5.2.1/*-reserved-set",
-    "remote_to": "rfc7306/8.2/*",
-    "identifier": "rfc7306/5.2.2/*-unrequested",
-    # iWARP Framing for TCP
-    "magic": "draft-w*/4.1/*-magic-wrong",
-    "version bc_version": "draft-w*/4.2/*-bc-version-2",
-    "bc_version": "draft-w*/4.2/*-bc-version-0",
-    "version": "draft-w*/4.2/*-version-*",
-    "reserved_flags": "draft-w*/4.2/*-reserved-flag-set",
-    "interval": "draft-w*/4.2/*-marker-interval-set",
-    "vtag": "draft-w*/4.2/vtag-*",
-    **{flag: f"draft-w*/4.2/phase-?-{flag}-*" for flag in ("ph", "ih", "ip", "sp", "sm", "rm")},
-    "header_crc": "draft-w*/5.1/header-crc-[!mu]*",
-    "payload_crc": "draft-w*/5.1/payload-crc-[!mu]*",
-    "header_size": "draft-w*/5.1/header-size-*",
-    "payload_size": "draft-w*/5.1/payload-size-*",
-}
-"""The fields that differ in each changed item, and the mutations that change them."""
+LINES = re.findall(
+    r"^([^#:\n]+): (.+)$",
+    pathlib.Path(__file__).with_name("changes.txt").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
 
 CHANGED = {
     pattern: set(fields.split())
-    for fields, patterns in BY_FIELDS.items()
+    for fields, patterns in LINES
+    if not fields.endswith(" items")
     for pattern in patterns.split()
 }
-"""The same by name. The first match counts. Other tables have the rest."""
+"""The fields that differ in each changed item, by mutation. The first match counts."""
+
+SEVERAL = {
+    name: int(count[0]) if count[0].isdigit() else None
+    for count, names in LINES
+    if count.endswith(" items")
+    for name in names.split()
+}
+"""By mutation that changes more or less than one item, the number of items in a row; None if it
+varies."""
 
 OTHER_CRCS = {
     "rfc5044/4.4/crc-missing": -4,
@@ -172,30 +120,6 @@ OTHER_CRCS = {
     "osc/crc/field-with-crcs-off": 4,
 }
 """The number of added octets; negative if octets are removed."""
-
-ROWS_OF = {
-    None: "rfc5044/8/* rfc5044/c.1/versions-differ rfc5044/7.1.2/rule-3-terminate-for-reply "
-    "rfc5044/7.1.2/rule-3-request-unanswered rfc5044/7.1.2/rule-3-*-after-rejection "
-    "rtr-frame-proposal-2007/1/incomplete rtr-frame-proposal-2007/2/after-rejection "
-    "rfc5044/7.1.2/rule-3-rejected rfc5044/7.1.2/rule-4-* rfc5044/7.1.2/rule-10-* "
-    "rfc6581/9.1/ird-exceeded rfc5041/4.3/msn-[!d]* draft-w*/4.2/phase-0-incomplete draft-w*/6/*",
-    0: "rfc5044/7.1.2/rule-1-no-startup-frames rfc5044/7.1.2/rule-2-no-request "
-    "rfc5044/7.1.2/rule-3-fpdus-for-reply rtr-frame-proposal-2007/2/missing "
-    "draft-w*/4.2/phase-1-missing draft-w*/4.2/phase-0-unanswered rfc5043/6.1/initiate-unanswered "
-    "rfc5043/6.6/initiate-missing rfc5043/6.2/no-terminate",
-    3: "rfc5044/7.1.2/rule-1-fpdu-before-request rtr-frame-proposal-2007/2/first",
-    1: "rfc5044/7.1.2/rule-2-octets-* rfc5044/7.1.2/rule-2-request-after-reply "
-    "rfc5044/7.1.2/rule-3-reply-twice rtr-frame-proposal-2007/2/twice "
-    "rfc5044/7.1.2/rule-3-octets-before-reply rfc5044/7.1.2/rule-3-request-twice "
-    "rfc5040/5.2.2/response-unrequested rfc5040/5.4/* draft-w*/5.1/phase-0-twice",
-    2: "rtr-frame-proposal-2007/2/before-reply rfc5044/7.1.2/rule-2-reply-first "
-    "rfc5044/7.1.2/rule-3-fpdu-before-reply rfc5041/5.3/segments-swapped "
-    "rfc5040/5.2.2/responses-swapped draft-w*/4.2/phase-1-first draft-w*/9/markers-agreed",
-}
-"""Mutations that change more or less than one item: the number of items in a row, None if it
-varies."""
-
-SEVERAL = {name: count for count, names in ROWS_OF.items() for name in names.split()}
 
 
 def first_match(name: str, patterns: Iterable[str]) -> str | None:
