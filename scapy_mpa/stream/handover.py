@@ -17,7 +17,7 @@ from scapy_mpa.stream.direction import PIECES, Direction
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.halves.holes import closes_soon
+from scapy_mpa.stream.halves.holes import changes_soon
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.shared import Shared
 from scapy_mpa.stream.limits import Limits
@@ -46,7 +46,7 @@ def to_straight_path(connection: Connection) -> tuple[Direction, Direction] | No
         or connection.identity.flow == connection.reverse
         or first.acknowledged is None
         or second.acknowledged is None
-        or any(map(closes_soon, connection.halves))
+        or any(map(changes_soon, connection.halves))
         # A startup frame may follow where an FPDU must begin.
         or startup.state is StartupState.REJECTED
         or (startup.state is StartupState.REQUESTED and None in (first.framing, second.framing))

@@ -67,6 +67,8 @@ def test_captures(path: pathlib.Path) -> None:
     damaged=st.booleans(),
     window=st.sampled_from((200, 5000, 7 << 14)),
 )
+# More closed holes are kept than late copies fill when a direction is in order again.
+@example(seed=5220, damaged=False, window=7 << 14)
 def test_conversations(seed: int, damaged: bool, window: int) -> None:
     """Conversations of all dimensions, even heavily damaged, read in windows of any size."""
     octets = heavily_damaged(seed) if damaged else case(seed).pcap()

@@ -38,20 +38,28 @@ def check(half: HalfConnection) -> None:
         _close_acknowledged(half)
     else:
         half.acks = ()
-    # A capture can miss a segment and hold its spurious retransmission.  Until it is known what the
-    # octets are, any of them may show it.
-    if (
-        not is_unknown(half)
-        and len(items) > LATE_SEGMENTS
-        and items[LATE_SEGMENTS].start <= (islands.front or 0)
-    ):
+    if _has_surplus(half):
         give_up(half, "acknowledged")
 
 
-def closes_soon(half: HalfConnection) -> bool:
-    """Return whether a hole was acknowledged, and closes after some more segments."""
+def _has_surplus(half: HalfConnection) -> bool:
+    """Return whether more closed holes are kept than late copies may still fill.
+
+    A capture can miss a segment and hold its spurious retransmission.  Until it is known what the
+    octets are, any of them may show it.
+    """
+    islands = half.islands
+    items = islands.items
+    if is_unknown(half) or len(items) <= LATE_SEGMENTS:
+        return False
+    return items[LATE_SEGMENTS].start <= (islands.front or 0)
+
+
+def changes_soon(half: HalfConnection) -> bool:
+    """Return whether more segments alone, of any kind, close a hole or make it a gap."""
     island = half.islands.after_open_hole()
-    return island is not None and island.start <= (half.acknowledged or 0)
+    is_closing = island is not None and island.start <= (half.acknowledged or 0)
+    return is_closing or _has_surplus(half)
 
 
 def relieve(half: HalfConnection) -> None:
