@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.fpdus.candidate import header_octets
-from scapy_mpa.stream.fpdus.search import header_words
+from scapy_mpa.stream.fpdus.search import fpdus_within
 from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.extent import waits
 from scapy_mpa.stream.halves.shared import Shared
@@ -33,7 +33,6 @@ from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
-    WORD,
     fpdu_layout,
 )
 from scapy_mpa.wire.rdmap import plausible
@@ -92,7 +91,6 @@ class Direction:
         "key",
         "label",
         "last_fpdu",
-        "longest",
         "missing",
         "offset",
         "origin",
@@ -144,8 +142,6 @@ class Direction:
         """The beginning of the FPDU at ``offset``, segment by segment."""
         self.pieces_length = 0
         """Octets of all pieces."""
-        self.longest = 0
-        """Octets of the longest FPDU that came whole in several segments."""
         self.missing = 0
         """Octets that this FPDU lacks; only those of its header until the header is whole."""
         self.ahead: list[tuple[int, bytes, int, Shape | None]] = _NOTHING_AHEAD
@@ -379,7 +375,7 @@ class Direction:
                 need += more
             at = need
             offset += len(head)
-            self.longest = max(self.longest, len(head))
+            self.counters.longest = max(self.counters.longest, len(head))
         end = read(self, octets, at, offset, frame, time_ns, brought_by, shapes, rows)
         return self._finish_read(octets, end, offset + end - at, rows_before, brought_by)
 
@@ -415,20 +411,15 @@ class Direction:
         return True
 
     def _holds_fpdu(self, octets: bytes, offset: int, size: int) -> bool:
-        """Return whether a good FPDU begins inside an FPDU that is longer than all before it.
+        """Return whether a good FPDU lies inside an FPDU that is longer than all before it.
 
         Then its length may be wrong (:meth:`.Follower._ends_before`).
 
         :param octets: a piece of the longer FPDU, which begins at ``offset``.
         :param size: octets of that FPDU.
         """
-        if size <= self.longest or not self.shapes.crc:
-            return False
-        skipped = -offset % WORD
-        return any(
-            read(self, octets, at, offset + at, 0, 0, 0, self.shapes, []) > at
-            for at in (skipped + word for word in header_words(octets[skipped:]))
-        )
+        is_long = self.shapes.crc and size > self.counters.longest
+        return is_long and bool(fpdus_within(octets, offset, self.shapes))
 
     def _reserve(self) -> None:
         """Count all octets of the FPDU as held.  The next FPDUs use the same reserve."""

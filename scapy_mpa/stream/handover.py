@@ -240,6 +240,9 @@ def _to_recovery(direction: Direction) -> None:
     # Unproven octets include the pieces.
     half.hold_again(island, direction.unproven or direction.pieces)
     island.end = end
+    if run.end != origin + direction.offset:
+        # It was about another FPDU.
+        run.search = None
     run.end = origin + direction.offset
     run.last = run.end if direction.shapes.crc else origin + direction.last_fpdu
     island.need = island.start

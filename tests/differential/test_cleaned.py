@@ -17,6 +17,7 @@ from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.wire.fpdu import STANDARD
 from scapy_mpa.wire.tcp import ACK
 from tests.captures import OF_OSC, OVER_TCP, PCAPS
 from tests.clean.cleaning import Cleaned, clean, events, frames_of
@@ -38,7 +39,7 @@ UNLIKE = ("frame", "crc_field")
 def our_row(event: FPDURecovered) -> Row:
     """Our row of an FPDU, without what Wireshark does not show."""
     row = comparable(event)
-    if event.markers or type(event) is not FPDURecovered:
+    if event.markers or event.form is not STANDARD:
         # A Marker stands within the FPDU, or its layout is not that of RFC 5044.
         row.pop("pad", None)
     if miscut(row):

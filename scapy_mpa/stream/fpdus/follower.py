@@ -50,16 +50,7 @@ class Follower:
     :param is_guess: whether the positions of Markers are a guess.
     """
 
-    __slots__ = (
-        "_longest",
-        "_sink",
-        "crc",
-        "crc_is_known",
-        "is_guess",
-        "markers",
-        "origin",
-        "reader",
-    )
+    __slots__ = ("_sink", "crc", "crc_is_known", "is_guess", "markers", "origin", "reader")
 
     def __init__(
         self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool, is_guess: bool
@@ -77,8 +68,6 @@ class Follower:
         """Whether CRCs are checked."""
         self.is_guess = is_guess
         """Whether the positions of Markers are a guess: then only verified FPDUs count."""
-        self._longest = 0
-        """Octets of the longest verified FPDU."""
 
     # -- one FPDU --------------------------------------------------------------------------------
 
@@ -86,8 +75,6 @@ class Follower:
         """Report an FPDU if it counts, and add it to the run before it."""
         if fpdu.crc == "bad" and not self.crc_is_known:
             fpdu = fpdu._replace(crc="unknown")
-        if fpdu.sound:
-            self._longest = max(self._longest, fpdu.end - fpdu.start)
         counts = fpdu.crc == "good" or fpdu.is_pointed_at or not self.is_guess
         if counts:
             self._sink.found(island, fpdu, run.next_by)
@@ -121,7 +108,11 @@ class Follower:
                     and self._meets_startup(island, run, limit)
                 ):
                     break
-                if fpdu - at > self._longest and self._ends_before(island, run, limit):
+                if (
+                    self.crc
+                    and fpdu - at > self._sink.longest
+                    and self._ends_before(island, run, limit)
+                ):
                     # A length that is wrong mostly exceeds all others.
                     run.broken_at = at
                     break
@@ -149,22 +140,25 @@ class Follower:
     def _ends_before(self, island: Island, run: Run, limit: int) -> bool:
         """Return whether the FPDU after a run, not whole by its length, ends earlier by its CRC.
 
-        A good FPDU must begin there.  Such an FPDU alone may be payload.
+        A good FPDU must begin there.  Only the first segment that holds any is looked at: a payload
+        may hold many.
         """
         search = run.ensure_search()
-        if not self.crc or limit < search.at:
+        begin = max(run.end + WORD, search.at)
+        if begin >= limit:
             return False
-        region = self._region(island, run, run.end, limit)
-        edge, is_shown = region.edge(run.end), False
-        for place in region.likely(run.end + WORD, limit):
-            if is_shown or edge is None or region.allowance.purse.slice <= 0:
-                break
-            following = region.place(place)
-            is_good = following is not None and following.verdict == "good"
-            is_shown = is_good and region.may_end(edge, place)
-        search.at = 0 if is_shown else limit + max(WORD, (limit - run.end) // 2)
-        island.need = min(island.need, search.at)
-        return is_shown
+        search.at, island.need = limit, limit + 1
+        for position, octets, _ in island.cut_out(begin, limit):
+            places = self._sink.fpdus_within(octets, position - self.origin)
+            if places:
+                region = self._region(island, run, run.end, limit)
+                edge = region.edge(run.end)
+                is_shown = edge is not None and any(
+                    region.may_end(edge, position + at) for at in places
+                )
+                search.at = 0 if is_shown else NOWHERE
+                return is_shown
+        return False
 
     def _meets_startup(self, island: Island, run: Run, limit: int) -> bool:
         """Stop a run at a startup frame; return whether one begins there.

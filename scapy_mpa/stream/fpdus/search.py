@@ -9,11 +9,17 @@ sense.
 
 from __future__ import annotations
 
-from itertools import compress
+from itertools import compress, islice
 from typing import Final
 
-from scapy_mpa.wire.fpdu import WORD, build_fpdu
+from scapy_mpa.stream.ordinary import read
+from scapy_mpa.stream.shapes import Shapes
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, WORD, build_fpdu
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode
+
+_PLACES_TRIED: Final = 8
+"""Places that :func:`fpdus_within` tries, at most.  Of random words, one in 1600 reads as a
+header."""
 
 ZERO_LENGTH: Final = build_fpdu(b"")
 """An FPDU of length zero with a CRC and without Markers.  An RTR indication may be one (RFC 6581
@@ -81,3 +87,28 @@ def header_words(octets: bytes) -> list[int]:
         return []
     marks = both.to_bytes(count, "big")
     return list(compress(range(0, WORD * count, WORD), marks))
+
+
+class _Nobody:
+    """A direction whose rows are not kept."""
+
+    ack = 0
+
+
+def fpdus_within(octets: bytes, offset: int, shapes: Shapes) -> list[int]:
+    """Return, ascending, the first places in octets at which whole and sound FPDUs begin.
+
+    Words that read as headers show the places.  Only the first few of these are tried.
+
+    :param offset: position of ``octets`` in the stream, as in :func:`read`.
+    """
+    skipped = -offset % WORD
+    found = []
+    for word in islice(header_words(octets[skipped:]), _PLACES_TRIED):
+        at = skipped + word
+        if shapes.marked and (offset + at) % MARKER_INTERVAL == MARKER_LENGTH <= at:
+            # The FPDU begins with a Marker.
+            at -= MARKER_LENGTH
+        if read(_Nobody, octets, at, offset + at, 0, 0, 0, shapes, []) > at:
+            found.append(at)
+    return found

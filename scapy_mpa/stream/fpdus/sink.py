@@ -38,6 +38,13 @@ class Sink(Protocol):
     def reached(self) -> int:
         """The end of the FPDU that the last hole cut off (:meth:`reaches`)."""
 
+    @property
+    def longest(self) -> int:
+        """Octets of the longest verified FPDU that several segments brought."""
+
+    def fpdus_within(self, octets: bytes, offset: int) -> list[int]:
+        """Return the first places in octets at which whole and sound FPDUs begin."""
+
     def reaches(self, end: int) -> None:
         """Take the end of an FPDU that will never be whole; 0 if there is none."""
 

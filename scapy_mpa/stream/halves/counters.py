@@ -16,6 +16,7 @@ class Counters:
         "fpdus",
         "gaps",
         "late",
+        "longest",
         "out_of_order",
         "retransmitted",
         "retransmitted_octets",
@@ -23,6 +24,8 @@ class Counters:
 
     def __init__(self) -> None:
         self.fpdus = self.crc_bad = self.gaps = 0
+        self.longest = 0
+        """Octets of the longest verified FPDU that several segments brought."""
         self.out_of_order = self.farthest_ahead = 0
         self.retransmitted = self.retransmitted_octets = self.late = 0
 

@@ -23,6 +23,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
+from scapy_mpa.stream.fpdus.search import fpdus_within
 from scapy_mpa.stream.fpdus.softuiwarp import pads_otherwise
 from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.early import EarlyOctets
@@ -32,6 +33,7 @@ from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, compact, sequence_number, unwrap
+from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.wire.ddp import LAST
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
@@ -285,9 +287,23 @@ class HalfConnection:
             self.peer.acknowledged_number,
             framing.form,
         )
+        if fpdu.sound and len(event.frames) > 1:
+            self.counters.longest = max(self.counters.longest, fpdu.end - fpdu.start)
         ulpdu = event.ulpdu if event.is_acceptable else b""
         self.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))
         self.owner.on_fpdu(self, event, ulpdu)
+
+    @property
+    def longest(self) -> int:
+        """Octets of the longest verified FPDU that several segments brought."""
+        return self.counters.longest
+
+    def fpdus_within(self, octets: bytes, offset: int) -> list[int]:
+        """Return the first places in octets at which whole and sound FPDUs begin."""
+        framing = self.framing
+        assert framing is not None
+        kind = Kind(framing.crc, framing.markers, framing.from_start)
+        return fpdus_within(octets, offset, self.owner.shared.tables[kind])
 
     def meets_startup(self, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
