@@ -159,36 +159,39 @@ class Framing(Follower):
     def _ahead(self, island: Island, limit: int) -> Run | None:
         """Return a run whose FPDUs can be reported although the hole before the island is open.
 
-        A Marker leads to it, or good FPDUs fill the first segment.
+        Good FPDUs fill the first segment, or a Marker leads to one.
         """
+        first = self._first_of_segment(island, limit)
+        if first is not None:
+            return Run(first.start, "marker" if first.layout.markers else "search")
         found = self._by_marker(island, limit) if self.markers else None
-        if (found is None or found.start > island.start) and self._holds_fpdus(island, limit):
-            return Run(island.start, "search")
         return None if found is None else Run(found.start, "marker")
 
-    def _holds_fpdus(self, island: Island, limit: int) -> bool:
-        """Return whether the first segment of an island holds good FPDUs and nothing else.
+    def _first_of_segment(self, island: Island, limit: int) -> Candidate | None:
+        """Return the first FPDU of an island if good FPDUs fill its first segment.
 
         Chance does not produce that.  A payload with FPDUs in it is hardly ever segmented so.
         """
-        at = end = island.start
+        at = island.start
         # FPDUs are multiples of 4 octets.
-        may_begin = self.crc and not (at - self.origin) % WORD
-        # Not inside the FPDU that the hole cuts off: its payload may hold FPDUs.
-        if may_begin and at < limit and self._end_over_hole(island) <= at:
-            end = island.chunks(at, limit)[0].end
-        if not at < end <= limit:
-            return False
-        while at < end:
+        may_begin = self.crc and at < limit and not (at - self.origin) % WORD
+        end = island.chunks(at, limit)[0].end if may_begin else at
+        first = None
+        while at < end <= limit:
             fpdu = self.reader.fpdu_at(island, at, end)
             if isinstance(fpdu, int) or fpdu.crc != "good":
-                return False
+                return None
             head = header_octets(fpdu.octets, fpdu.layout)
             if fpdu.ulpdu_length < ddp_header_length(head) or is_terminate(head):
                 # The straight path reads such FPDUs in order only.
-                return False
+                return None
+            first = first or fpdu
             at = fpdu.end
-        return True
+        # Not inside the FPDU that the hole cuts off: its payload may hold FPDUs.  Only a Marker
+        # shows which they are (RFC 5044 4.3).
+        if first is None or first.layout.markers or self._end_over_hole(island) <= island.start:
+            return first
+        return None
 
     @staticmethod
     def _empty_run(island: Island) -> Run:
