@@ -22,14 +22,11 @@ from scapy.utils import EDecimal, checksum
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.dialects import other_framings
-from scapy_mpa.layers import FPDU, MPA, IFTAdaptionIndication, IFTFrame, MPAMarker
+from scapy_mpa.layers import MPAMarker
+from scapy_mpa.layers.recovered import layer_of
 from scapy_mpa.session import MPASession, Provenance
 from scapy_mpa.stream.events import (
-    AdaptionIndicationSeen,
     Event,
-    FPDURecovered,
-    IFTFrameRecovered,
-    StartupSeen,
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import Segment
@@ -199,15 +196,8 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
 
     def recovered(events: Iterable[Event]) -> Iterator[Packet]:
         for event in events:
-            if isinstance(event, FPDURecovered):
-                layer = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
-            elif isinstance(event, StartupSeen):
-                layer = MPA(event.octets)
-            elif isinstance(event, AdaptionIndicationSeen):
-                layer = IFTAdaptionIndication(event.octets)
-            elif isinstance(event, IFTFrameRecovered):
-                layer = IFTFrame(event.octets, crcs=event.crcs)
-            else:
+            layer = layer_of(event)
+            if layer is None:
                 continue
             layer.provenance = Provenance.of(event)
             frame, segment = last[event.connection.flows[event.direction]]

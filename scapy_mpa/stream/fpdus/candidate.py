@@ -32,9 +32,6 @@ from scapy_mpa.wire.rdmap import plausible
 UNREADABLE: Final = -1
 """Returned for an FPDU whose ULPDU_Length was not captured."""
 
-SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
-"""Octets of an FPDU without Markers that carries no payload at all."""
-
 HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 """Octets of ULPDU_Length, the longest DDP header, and a Marker that may lie in it."""
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.candidate import (
-    SHORTEST,
     UNREADABLE,
     Candidate,
     FPDUReader,
@@ -24,6 +23,7 @@ from scapy_mpa.stream.fpdus.candidate import (
 )
 from scapy_mpa.stream.fpdus.path import Beyond, Path, PathSearch, Step
 from scapy_mpa.stream.fpdus.region import Region
+from scapy_mpa.stream.fpdus.search import SHORTEST
 from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
@@ -147,7 +147,7 @@ class Follower:
         begin = max(run.end + WORD, search.at)
         if begin >= limit:
             return False
-        search.at, island.need = limit, limit + 1
+        search.at, island.need = limit, min(island.need, limit + SHORTEST)
         for position, octets, _ in island.cut_out(begin, limit):
             places = self._sink.fpdus_within(octets, position - self.origin)
             if places:

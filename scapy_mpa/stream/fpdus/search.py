@@ -14,12 +14,16 @@ from typing import Final
 
 from scapy_mpa.stream.ordinary import read
 from scapy_mpa.stream.shapes import Shapes
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, WORD, build_fpdu
+from scapy_mpa.wire.ddp import TAGGED_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, WORD, build_fpdu
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode
 
 _PLACES_TRIED: Final = 8
 """Places that :func:`fpdus_within` tries, at most.  Of random words, one in 1600 reads as a
 header."""
+
+SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
+"""Octets of an FPDU without Markers that carries no payload at all."""
 
 ZERO_LENGTH: Final = build_fpdu(b"")
 """An FPDU of length zero with a CRC and without Markers.  An RTR indication may be one (RFC 6581
@@ -102,6 +106,8 @@ def fpdus_within(octets: bytes, offset: int, shapes: Shapes) -> list[int]:
 
     :param offset: position of ``octets`` in the stream, as in :func:`read`.
     """
+    if len(octets) < SHORTEST:
+        return []
     skipped = -offset % WORD
     found = []
     for word in islice(header_words(octets[skipped:]), _PLACES_TRIED):
