@@ -274,18 +274,14 @@ class Conversation:
         reply: dict[str, Any] = {}
         if self.options.revision == 2 or any(each is not None for each in (*own, *peers, rtr)):
             request, reply = enhanced_fields(own, peers, self.options.dialect, rtr)
-            meaning = meaning_of(self.options.dialect)
-            for frame, fields in (("Request", request), ("Reply", reply)):
-                build_enhanced(**fields)
-                fault = meaning.fault(fields["control_flags"], frame)
-                if fault is not None:
-                    self.refuse(f"{fault} ({meaning.clause})")
+            self._check_enhanced(Request=request, Reply=reply)
         self._add_fields(request, self.options.rtr_frame[INITIATOR], extension)
         self._add_fields(reply, self.options.rtr_frame[RESPONDER], reply_extension)
-        self._append_startup(StartupItem(INITIATOR, StartupKind.REQUEST, private_data, **request))
-        self._append_startup(
-            StartupItem(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, **reply)
+        items = (
+            StartupItem(INITIATOR, StartupKind.REQUEST, private_data, **request),
+            StartupItem(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, **reply),
         )
+        self.append_checked(*map(self._checked_startup, items))
         self._phase = Phase.REJECTED if rejected else Phase.FULL
         if self.options.has_rtr_frame and not rejected:
             self.initiator.rtr_frame(rtr_private_data)
@@ -514,13 +510,13 @@ class Conversation:
             isinstance(each, FPDUItem) and each.side == INITIATOR for each in items
         )
 
-    def append_checked(self, item: Any) -> None:
-        """Append an item, if it can be expressed on the wire.
+    def append_checked(self, *items: Any) -> None:
+        """Append items, if all of them can be expressed on the wire.
 
-        :raises LocalProtocolError: it cannot.
+        :raises LocalProtocolError: one of them cannot.
         """
-        self.check([item])
-        self.append(item)
+        self.check(items)
+        self.append(*items)
 
     def begin(self) -> None:
         """Send the startup frames before a verb of a side, unless they were sent."""
@@ -560,8 +556,7 @@ class Conversation:
             )
         if self._responder_may_send:
             self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
-        self._check_startup(item)
-        self.append_checked(item)
+        self.append_checked(self._checked_startup(item))
         self._responder_may_send = True
 
     def refuse(self, text: str) -> None:
@@ -621,16 +616,25 @@ class Conversation:
             identification=identification,
         )
 
-    def _append_startup(self, item: StartupItem) -> None:
+    def _check_enhanced(self, **frames: dict[str, Any]) -> None:
+        """Refuse enhanced data whose control flags contradict each other.
+
+        :param frames: the fields of enhanced data, by the name of their frame.
+        """
+        meaning = meaning_of(self.options.dialect)
+        for frame, fields in frames.items():
+            build_enhanced(**fields)
+            fault = meaning.fault(fields["control_flags"], frame)
+            if fault is not None:
+                self.refuse(f"{fault} ({meaning.clause})")
+
+    def _checked_startup(self, item: StartupItem) -> Any:
+        """Return the item for a startup frame; refuse one that a receiver must not accept."""
         if item.control_flags is not None and self.options.revision_of(item.side) != 2:
             self.refuse("IRD, ORD, control flags and RTR go with revision 2 (RFC 6581 6)")
-        self._check_startup(item)
-        self.append_checked(item)
-
-    def _check_startup(self, item: StartupItem) -> None:
-        """Refuse a startup frame that a receiver must not accept."""
         for problem in startup_frame(item, self.options).problems():
             self.refuse(problem)
+        return item
 
 
 def _untimed(segments: Iterable[Segment]) -> list[Segment]:

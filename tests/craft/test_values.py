@@ -284,6 +284,17 @@ def test_startup_with_enhanced_data_in_the_reply() -> None:
         assert {name: getattr(reply, name[6:]) for name in given} == given
 
 
+@pytest.mark.parametrize("kind", [Conversation, SctpConversation])
+def test_refused_reply_leaves_no_request(kind: type[Conversation]) -> None:
+    """Startup frames are sent both, or not at all."""
+    conversation = kind()
+    before = [*conversation.script]
+    with pytest.raises(LocalProtocolError, match="exceed"):
+        conversation.startup(reply_private_data=bytes(1 << 15))
+    assert [*conversation.script] == before
+    conversation.startup()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_endpoints_are_refused(kind: type[Conversation]) -> None:
     """Equal endpoints are refused in any spelling, since no dissector can distinguish the sides."""

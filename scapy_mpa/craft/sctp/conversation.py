@@ -171,7 +171,7 @@ class SctpConversation(Conversation):
         builder = self._builders[segment.side]
         return builder.datagram(SCTP_PROTOCOL, segment.octets, identification=identification)
 
-    def _append_startup(self, item: StartupItem) -> None:
+    def _checked_startup(self, item: StartupItem) -> ControlItem:
         is_first = not any(isinstance(each, ControlItem) for each in self.script)
         if item.kind is StartupKind.REQUEST and not is_first:
             raise LocalProtocolError("an SCTP conversation has one session: make another one")
@@ -185,4 +185,4 @@ class SctpConversation(Conversation):
             )
         code = _CODES[item.kind, item.rejected][is_enhanced]
         fields = item.private_data, item.control_flags, item.ird, item.ord
-        self.append_checked(ControlItem(item.side, code, *fields))
+        return ControlItem(item.side, code, *fields)
