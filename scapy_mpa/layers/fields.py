@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +14,11 @@ from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.shown import quoted
 
 
-class _Bounded:
-    """A number of some bits; Scapy sends the low bits of one that does not fit."""
+class BitField(scapys.BitField):
+    """A number of some bits.  Scapy sends the low bits of one that does not fit; this refuses it.
 
-    __slots__ = ()
-    name: str
-    size: int
-    i2m: Callable[[Any, Any], int]
+    :raises LocalProtocolError: when built: the number does not fit.
+    """
 
     def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
         number = self.i2m(pkt, val)
@@ -29,19 +26,15 @@ class _Bounded:
             raise LocalProtocolError(
                 f"{self.name} {quoted(number)} does not fit its {self.size} bits"
             )
-        return super().addfield(pkt, s, val)  # type: ignore[misc]
+        return super().addfield(pkt, s, val)
 
 
-class BitField(_Bounded, scapys.BitField):
-    """Scapy's, but a number that does not fit is refused."""
+class XBitField(BitField, scapys.XBitField):
+    """A :class:`BitField` that is shown in hexadecimal."""
 
 
-class XBitField(_Bounded, scapys.XBitField):
-    """Scapy's, but a number that does not fit is refused."""
-
-
-class BitEnumField(_Bounded, scapys.BitEnumField):
-    """Scapy's, but a number that does not fit is refused."""
+class BitEnumField(BitField, scapys.BitEnumField):
+    """A :class:`BitField` whose numbers have names."""
 
 
 class WhenSet(ConditionalField):
