@@ -172,8 +172,9 @@ def _cells(record: dict[str, Any]) -> list[str]:
     rtr = (record["rtr"] or _UNKNOWN) + "!" * (record["kept"] is False)
     doubt = "?" * (record["initiator"] is None and carried_mpa(record))
     src, dst = record["src"] + doubt, record["dst"] + doubt
-    shown = {"crc": _crcs(record), "rtr": rtr, "src": src, "dst": dst, "ended": _ended(record)}
-    return [_cell((record | shown)[column.key]) for column in _COLUMNS]
+    words = {"crc": _crcs(record), "rtr": rtr, "src": src, "dst": dst, "ended": _ended(record)}
+    shown = record | words
+    return [_cell(shown[column.key]) for column in _COLUMNS]
 
 
 def _cell(value: Any) -> str:
