@@ -71,7 +71,8 @@ class Meaning(NamedTuple):
 
 _RFC6581: Final = Meaning("A", {"B": RTR.SEND, "C": RTR.WRITE, "D": RTR.READ}, "RFC 6581 9.2")
 _DRAFT: Final = Meaning(
-    *(None, {"A": RTR.SEND, "B": RTR.WRITE, "C": RTR.READ}),
+    None,
+    {"A": RTR.SEND, "B": RTR.WRITE, "C": RTR.READ},
     "draft-ietf-storm-mpa-peer-connect-01 8",
 )
 

@@ -60,6 +60,9 @@ def write_case(case: Case, directory: Path) -> dict[str, object]:
         directory / name, segments, comments=dict.fromkeys(frames, comment), comment=comment
     )
     return {
-        **{"file": name, "seed": case.seed, "frames": frames},
-        **{"dialect": dialect_of(case.conversation), **describe(mutation)},
+        "file": name,
+        "seed": case.seed,
+        "frames": frames,
+        "dialect": dialect_of(case.conversation),
+        **describe(mutation),
     }

@@ -102,5 +102,5 @@ class FPDURecovered(NamedTuple):
 
     @property
     def dialect(self) -> Dialect | None:
-        """The dialect of its layout; None for the layout of RFC 5044 4.1."""
+        """SoftUiWARP if it has the layout of that, else None."""
         return Dialect.SOFTUIWARP if self.form is SOFTUIWARP else None
