@@ -16,7 +16,7 @@ from ipaddress import (
 )
 from typing import Final, NamedTuple
 
-from scapy_mpa.records.condition import Condition
+from scapy_mpa.records.condition import ANY, Condition
 from scapy_mpa.records.record import Record, RecordedEvent, record_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
@@ -100,7 +100,7 @@ class Selection(NamedTuple):
     @property
     def has_payload(self) -> bool:
         """Whether a condition needs the payload."""
-        return any(each.key == "payload" for each in self.conditions)
+        return any(each.key in ("payload", ANY) for each in self.conditions)
 
     def has_connection(self, identity: ConnectionId) -> bool:
         """Return whether number, host and port of a connection are selected."""

@@ -60,8 +60,9 @@ class Condition:
             raise LocalProtocolError(
                 f"no record meets {quoted(text)}: {self.key} is a number, such as 7, 0.5 or 0x1F"
             )
-        is_equal = sign in ("=", "==")
-        example = form_of(self.key, kinds, self._text) if is_word and is_equal else None
+        example = None
+        if sign in ("=", "==") and self.key != ANY:
+            example = form_of(self.key, kinds, self._value, self._text)
         if example is not None:
             raise LocalProtocolError(
                 f"no record meets {quoted(text)}: {self.key} is like {example}; ~ finds a part"

@@ -173,14 +173,30 @@ def known_values(key: str, kinds: Collection[str]) -> list[Any] | None:
     return list(known)
 
 
-def form_of(key: str, kinds: Collection[str], text: str) -> str | None:
+def form_of(key: str, kinds: Collection[str], value: object, text: str) -> str | None:
     """Return an example of the values of a key in records of some types.
 
-    None if a value may be ``text``, or if the values have no form.
+    None if there may be such a value, or if the values have no form.
+
+    :param value: what ``text`` means: a number, a boolean, None, or the text itself.
     """
-    texts = {_TYPES_OF[kind][key].rstrip("?[]{}") for kind in kinds if key in _TYPES_OF[kind]}
-    fits = any(re.search(_TYPES[each].get("pattern", ""), text) for each in texts)
-    return None if fits else " or ".join(sorted(_FORMS[each] for each in texts))
+    types = {_TYPES_OF[kind][key] for kind in kinds if key in _TYPES_OF[kind]}
+    if not types or any(_may_be(each, value, text) for each in types):
+        return None
+    return " or ".join(sorted({_FORMS[each.rstrip("?[]{}")] for each in types}))
+
+
+def _may_be(type_: str, value: object, text: str) -> bool:
+    """Return whether a type of the tables has such a value, or has no form."""
+    name = type_.rstrip("?[]{}")
+    if name not in _FORMS:
+        return True
+    if value is None:
+        return "?" in type_
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # A number is compared with the number that these mean.
+    has_number = is_number and name in ("wide", "stag")
+    return has_number or re.search(_TYPES[name]["pattern"], text) is not None
 
 
 def has_numbers(key: str, kinds: Collection[str]) -> bool:

@@ -50,7 +50,7 @@ MET: list[tuple[dict[str, object], str, bool]] = [
     *((FPDU, text, True) for text in ("to=4660", "to=0x1234", "to<0X1235", "to>=4660", "to~^0x12")),
     *((FPDU, text, False) for text in ("to>4660", "to<=-1", "to<true", "to=null")),
     *((FPDU, text, True) for text in ("time=1.5", "time>1", "time<=1.50", "payload=0102")),
-    *((FPDU, text, False) for text in ("time>1.5", "payload=102", "payload=0x102")),
+    *((FPDU, text, False) for text in ("time>1.5", "payload=1020", "payload=102000")),
     *((FPDU, text, True) for text in ("last=true", "last!=1", "offset=null", "offset!=0")),
     *((FPDU, text, False) for text in ("last=false", "offset<1")),
     # One matching value of a list or an object is enough.
@@ -115,6 +115,10 @@ WRONG: list[tuple[str, tuple[str, ...], str]] = [
     ("src=10.0.0.1", RECORD_TYPES, "src is like 10.0.0.1:4000; ~ finds a part"),
     ("stag=8c1a3a01", RECORD_TYPES, "stag is like 0x0000001f"),
     ("to=x", RECORD_TYPES, "to is like 0x1f"),
+    ("src=4000", RECORD_TYPES, "src is like 10.0.0.1:4000"),
+    ("src=null", RECORD_TYPES, "src is like 10.0.0.1:4000"),
+    ("payload=102", RECORD_TYPES, "payload is like 001f"),
+    ("payload=0x102", RECORD_TYPES, "payload is like 001f"),
     ("text~(", RECORD_TYPES, "is no regular expression"),
     ("text~a{1,99999999999}", RECORD_TYPES, "is no regular expression"),
 ]
