@@ -46,10 +46,12 @@ class _ConnectionSetup(_Layer):
         return len(octets)
 
     def has_enhanced(self) -> bool:
-        """Return whether there are enhanced data; a given field of them is always sent."""
-        if any(self.fields.get(each.name) is not None for each in ENHANCED_FIELDS):
-            return True
-        return bool(self.announces_enhanced() if self.enhanced is None else self.enhanced)
+        """Return whether there are enhanced data; a field of them shows it, too."""
+        if self.enhanced is not None:
+            return bool(self.enhanced)
+        return self.announces_enhanced() or any(
+            self.fields.get(each.name) is not None for each in ENHANCED_FIELDS
+        )
 
     def describe(self) -> str:
         text = self.identity + (" ird=%ird% ord=%ord%" if self.has_enhanced() else "")

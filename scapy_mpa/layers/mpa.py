@@ -131,8 +131,8 @@ class MPARequest(_Startup):
     revision      Rev, 8 bits
     pd_length     PD_Length, octets of everything after it, 16 bits
     enhanced      not on the wire: whether there are enhanced data; None: yes
-                  if ``revision`` is 2 and ``s`` is set.  They are always
-                  there if one of their fields is given
+                  if ``revision`` is 2 and ``s`` is set, or if the packet has
+                  one of their fields
     dialect       not on the wire: name of the dialect that defines the control
                   flags; None: RFC 6581
     extension     8 octets that PD_Length does not count, with revision 129
@@ -149,7 +149,7 @@ class MPARequest(_Startup):
 
     :raises RemoteProtocolError: read from fewer than 20 octets.
     :raises LocalProtocolError: when built: the Private Data exceed 65535 octets, or a number does
-        not fit its bits.
+        not fit a field of less than 8 bits, IRD or ORD.
     """
 
     name = "MPA Request"

@@ -70,8 +70,10 @@ def bind_private_data(frame: type[Packet], layer: type[PrivateData], **fields: A
             f"{layer.__name__} is no layer of Private Data: derive it from PrivateData, whose "
             "fits() says which octets it reads"
         )
-    for name in fields.keys() - {field.name for field in frame.fields_desc}:
-        raise TypeError(f"{frame.__name__} has no field {name}")
+    known = {field.name for field in frame.fields_desc}
+    for name in ("private_data", *fields):
+        if name not in known:
+            raise TypeError(f"{frame.__name__} has no field {name}")
     _BOUND.insert(0, (frame, layer, fields))
 
 

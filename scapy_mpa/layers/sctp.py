@@ -61,8 +61,8 @@ class DDPStreamSessionControl(_ConnectionSetup):
     function_code  16 bits: Initiate, Accept, Reject, Terminate, and the three
                    Enhanced ones
     enhanced       not on the wire: whether there are enhanced data; None: yes
-                   if ``function_code`` is 5, 6 or 7.  They are always there
-                   if one of their fields is given
+                   if ``function_code`` is 5, 6 or 7, or if the packet has one
+                   of their fields
     dialect        not on the wire: name of the dialect that defines the
                    control flags; None: RFC 6581
     a, b, c, d     control flags, 1 bit each (RFC 6581 9.2)

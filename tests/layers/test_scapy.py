@@ -265,6 +265,13 @@ def request(**fields: Any) -> bytes:
     return mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, **fields)
 
 
+def changed(packet: Packet, **fields: Any) -> Packet:
+    """A packet that was read, with other values of some fields."""
+    for name, value in fields.items():
+        packet.setfieldval(name, value)
+    return packet
+
+
 READ_REQUEST = messages.read_request(3, 1, 2, 3, 4, 5)[0]
 ENHANCED = mpastream.enhanced_data(1, 2)
 PADDED = b"\x00\x07abc\xee"
@@ -286,8 +293,16 @@ GIVEN: list[tuple[Packet, bytes | str]] = [
             # A given number is sent.  S says so, unless it is given, too.
             ({"revision": 2}, {"revision": 2, "enhanced": 1}),
             ({"revision": 2, "s": 0}, {"revision": 2}),
-            ({"enhanced": False}, {"enhanced": 1}),
         )
+    ),
+    # Unless ``enhanced`` says that there are none.
+    (MPARequest(enhanced=False, ird=1, ord=2), request()),
+    (
+        changed(
+            MPARequest(request(revision=2, enhanced=1, private_data=ENHANCED)),
+            **{"enhanced": False, "s": 0, "pd_length": None},
+        ),
+        request(revision=2),
     ),
     (MPARequest(extension=b"12345678"), request()[:20] + b"12345678"),
     (DDPStreamSessionControl(function_code=5, enhanced=False), "0000 0005"),
