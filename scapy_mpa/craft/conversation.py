@@ -124,7 +124,7 @@ class Conversation:
         or up to 2106 to write a pcap file.
     :param rtt: round-trip time, 0 to 1000 seconds.
     :param ddp_version: DV; None: 0 with revision 0 (RFC 5044 C.1), but in osc, else 1.
-    :param rdmap_version: RV; None: as DV.
+    :param rdmap_version: RV; None: 0 with revision 0, but in osc, else 1.
     :param handshake: begin with SYN, SYN/ACK and ACK.
     :param strict: verbs refuse what a conforming peer must not do.
     :raises LocalProtocolError: a value is out of range, or both ends are the same.
@@ -232,8 +232,8 @@ class Conversation:
         """Exchange Request and Reply (RFC 5044 7.1, RFC 6581 9), and the Rtr Frame if one is due.
 
         For a delayed startup, send streaming mode octets first, with
-        :meth:`~scapy_mpa.craft.side.Side.octets`.  With revision 2 there are always enhanced data.
-        They have the arguments from ``ird`` to ``reply_control_flags``, and ``rtr``.
+        :meth:`~scapy_mpa.craft.side.Side.octets`.  Enhanced data go with revision 2, which
+        always has them.  The arguments from ``ird`` to ``rtr``, but ``rejected``, belong to them.
 
         :param private_data: Private Data of the Request, up to 512 octets with enhanced data;
             octets or a layer.
@@ -623,6 +623,7 @@ class Conversation:
         """
         meaning = meaning_of(self.options.dialect)
         for frame, fields in frames.items():
+            # What is no flag at all is another error.
             build_enhanced(**fields)
             fault = meaning.fault(fields["control_flags"], frame)
             if fault is not None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.given import as_octets, number
-from scapy_mpa.craft.options import SIDES, Options
+from scapy_mpa.craft.options import RESPONDER, SIDES, Options
 from scapy_mpa.craft.script import (
     FlushItem,
     FPDUItem,
@@ -37,7 +37,12 @@ from scapy_mpa.wire.rdmap import (
     build_read_request,
 )
 from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, AtomicOperation, Opcode
-from scapy_mpa.wire.rules import header_violation, message_violation, version_violation
+from scapy_mpa.wire.rules import (
+    ddp_version_of,
+    header_violation,
+    message_violation,
+    version_violation,
+)
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind
 from scapy_mpa.wire.terminate import build_terminate, copied_headers, is_defined, terminate_text
@@ -471,8 +476,9 @@ class Side:
         found = header_violation(header, len(payload)) or message_violation(
             opcode, payload, len(payload)
         )
-        if found is None and conversation.options.revision:
-            found = version_violation(header, 1, "RFC 5041 4.1")
+        expected = ddp_version_of(conversation.options.revision_of(RESPONDER))
+        if found is None and expected is not None:
+            found = version_violation(header, expected, "RFC 5041 4.1")
         if found is not None:
             conversation.refuse(f"{found.text} ({found.clause})")
         ulpdus = ulpdus_of(header, payload, conversation.mulpdus[self.index])

@@ -8,8 +8,8 @@ There are records of startup frames, FPDUs and messages.  If an item does not co
 segments are not those of the conversation, there are only those of startup frames and FPDUs that
 conform and were captured whole.  They lack the keys that depend on the order and time of segments:
 ``frame``, ``time``, ``timestamp``, ``located_by``, ``out_of_order`` and ``offset``.  An item
-conforms if all its fields are computed.  Without a startup frame, a dissector may take a direction
-for something else, and report none of these.
+conforms if all its fields are computed; a receiver must also accept a startup frame.  Without a
+startup frame, a dissector may take a direction for something else, and report none of these.
 """
 
 from __future__ import annotations

@@ -120,6 +120,14 @@ def message_violation(opcode: int, body: bytes, length: int) -> Violation | None
     return found if isinstance(found, Violation) else None
 
 
+def ddp_version_of(revision: int) -> int | None:
+    """Return the DDP version of a connection by the revision of its Reply (RFC 5044 C.1).
+
+    None: either.  With revision 0, DV may be 0 or 1: Linux siw sends 1.
+    """
+    return 1 if revision in (1, 2) else None
+
+
 def version_violation(header: DDPHeader, version: int, clause: str) -> Violation | None:
     """Return the fault if a segment has another DDP version than its connection.
 

@@ -20,6 +20,7 @@ set in Request and Reply.  The text of the proposal and its octets spell the Key
 """
 
 import enum
+from operator import index
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -236,6 +237,7 @@ def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:
     :param ird: 0 to 0x3FFF.
     :param ord: 0 to 0x3FFF.
     :raises LocalProtocolError: a number does not fit its 14 bits, or a letter is no flag's.
+    :raises TypeError: IRD or ORD is no whole number.
     """
     if not (0 <= ird <= _DEPTH and 0 <= ord <= _DEPTH) or set(control_flags) - {*_CONTROL_FLAGS}:
         raise LocalProtocolError(
@@ -246,4 +248,4 @@ def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:
     for letter in control_flags:
         at, bit = _CONTROL_FLAGS[letter]
         words[at] |= bit
-    return _ENHANCED.pack(*words)
+    return _ENHANCED.pack(*map(index, words))

@@ -25,6 +25,7 @@ from scapy_mpa.wire.rdmap import HEADER_OPCODES, parse_atomic_request, parse_ato
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.rules import (
     Violation,
+    ddp_version_of,
     header_violation,
     message_violation,
     version_violation,
@@ -89,8 +90,7 @@ class ConnectionChecks:
         if startup.kind is not StartupKind.REPLY:
             return
         request, self.request = self.request, None
-        # With revision 0, DV may be 0 or 1: Linux siw sends 1.
-        self.version = 1 if startup.revision in (1, 2) else None
+        self.version = ddp_version_of(startup.revision)
         if request is None:
             return
         words = SCTP_WORDS if event.dialect is Dialect.RFC5043 else MPA_WORDS
