@@ -118,6 +118,7 @@ class IFTPhase:
         if seen[direction]:
             return
         seen[direction] = found
+        half.owner.identity.initiator = self.initiator
         half.owner.shared.rows.append(
             AdaptionIndicationSeen(
                 *half.head(found.position),

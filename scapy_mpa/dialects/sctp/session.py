@@ -54,8 +54,6 @@ class Session:
     the capture."""
     _dialect: Dialect | None = None
     """The dialect forced by the user."""
-    _active: int | None = None
-    """The direction in which the active side sends."""
     _errors: int = 0
     _frame: int = 0
     _time_ns: int = 0
@@ -174,7 +172,7 @@ class Session:
                 if role is None:
                     # Only the passive side may begin with a Terminate (RFC 5043 6.4).
                     role = Role.PASSIVE
-                    self._active = 1 - direction
+                    self.identity.initiator = 1 - direction
             half.state = NEXT[role or Role.ACTIVE, half.state, code]
         else:
             if code != SEGMENT or half.state not in half.reported:
@@ -188,12 +186,12 @@ class Session:
 
     def _role(self, direction: int, code: int) -> Role | None:
         """Return the side that sends in a direction, None if unknown."""
-        if self._active is None:
+        if self.identity.initiator is None:
             role = role_of(code)
             if role is not None:
-                self._active = direction if role is Role.ACTIVE else 1 - direction
+                self.identity.initiator = direction if role is Role.ACTIVE else 1 - direction
             return role
-        return Role.ACTIVE if direction == self._active else Role.PASSIVE
+        return Role.ACTIVE if direction == self.identity.initiator else Role.PASSIVE
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -212,13 +210,14 @@ class Session:
         elif terminated:
             ending = "half closed"
         initiator, responder = None, None
-        if self._active is not None:
+        if self.identity.initiator is not None:
             endpoints = self.identity.endpoints
-            initiator, responder = endpoints[self._active], endpoints[1 - self._active]
+            initiator = endpoints[self.identity.initiator]
+            responder = endpoints[1 - self.identity.initiator]
         self._emit(
             ConnectionEnded(
                 connection=self.identity,
-                direction=self._active or 0,
+                direction=self.identity.initiator or 0,
                 frame=self._frame,
                 time_ns=self._time_ns,
                 initiator=initiator,
@@ -238,7 +237,7 @@ class Session:
 
         :param may_be_unfinished: messages that were not sent are errors, too.
         """
-        direction = self._active
+        direction = self.identity.initiator
         if direction is None:
             return
         active, passive = self.halves[direction], self.halves[1 - direction]

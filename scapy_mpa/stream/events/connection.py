@@ -35,7 +35,8 @@ class ConnectionId:
         self.number = number
         self.flow = flow
         self.initiator: int | None = None
-        """The direction in which the Initiator sends; None until a startup frame is found."""
+        """The direction in which the Initiator sends, over SCTP the active side; None while it is
+        not known."""
         self._endpoints: tuple[str, str] | None = None
 
     def of_direction(self, direction: int) -> int:
