@@ -91,8 +91,8 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     "--seed",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Seed of random data and impairments; the same seed makes the same octets.  Without it, "
-    "it is 0; but the data of the first connection have the seed of the scenario, if any.",
+    help="Seed of random data and impairments; the same seed makes the same octets.  Default: "
+    "the seed of the scenario for the data of the first connection, 0 for all else.",
 )
 @click.option(
     "--connections",

@@ -37,7 +37,8 @@ class Crafting(NamedTuple):
     """A capture to make.
 
     :param scenario: name of a preset or a file, or ``-``.
-    :param seed: the seed; None: 0, but the data of the first connection have that of the scenario.
+    :param seed: the seed; None: that of the scenario for data of the first connection, 0 for all
+        else.
     :param connections: number of connections.
     :param impairing: values of the options that impair segments, by name.
     """

@@ -136,7 +136,7 @@ class Lines:
             words = self._end_words(event)
         else:
             return self.line(record_of(event, self.clock)).encode() + b"\n"
-        # A line shows no timestamp.
+        # A line shows no timestamp, which takes long to make.
         record = {
             "type": kind,
             **connection_keys(event.connection, event.direction),

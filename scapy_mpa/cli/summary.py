@@ -26,9 +26,9 @@ shows all:
              has any of them
   Err        errors, as listed by `scapy-mpa dissect --type error`; those of
              DDP and RDMAP with --check only
-  Ended      how, and by whom: I is the Initiator, R the Responder; with ! in
-             the middle of a message, or with unanswered Requests; `dissect
-             --type connection` shows all of that, and why it was terminated
+  Ended      how, and by whom: I is the Initiator, R the Responder; ! if
+             it ended within a message, or if Requests had no answer; `dissect
+             --type connection` shows more, and why it was terminated
 With --timing, `By` is the side that sent the Requests, `Per s` the rate from
 the first Response to the last, `At once` the highest number of outstanding
 Requests (the limit is ORD), `Open` the number of Requests without the end of

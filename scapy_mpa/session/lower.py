@@ -21,7 +21,7 @@ from scapy.packet import Packet
 from scapy.pton_ntop import inet_ntop
 
 from scapy_mpa.capture.frame import ETHERNET, Frame
-from scapy_mpa.capture.headers import IPV4
+from scapy_mpa.capture.headers import IPV4, TCP_PROTOCOL
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.session.form import Form, Shapes, bindings_use, put
@@ -38,7 +38,6 @@ _IPV4_START: Final = 0x45
 _IPV4_LENGTH: Final = 20
 _IPV6_LENGTH: Final = 40
 _TCP_LENGTH: Final = 20
-_PROTOCOL: Final = 6
 _FRAGMENT: Final = 0x3FFF
 _FLOW_LABEL: Final = 0xFFFFF
 
@@ -143,7 +142,7 @@ class LowerLayers:
                 network["plen"] = length
         payload_at = tcp_at + (tcp[4] >> 12) * 4
         if (
-            protocol != _PROTOCOL
+            protocol != TCP_PROTOCOL
             or not tcp_at + _TCP_LENGTH <= payload_at <= end
             or payload_at > len(octets)
             or (self._whole and payload_at != end)
