@@ -22,11 +22,14 @@ from scapy.utils import EDecimal, checksum
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.dialects import other_framings
-from scapy_mpa.layers import MPAMarker
-from scapy_mpa.layers.recovered import layer_of
+from scapy_mpa.layers import FPDU, MPA, IFTAdaptionIndication, IFTFrame, MPAMarker, RDMAPTerminate
 from scapy_mpa.session import MPASession, Provenance
 from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
     Event,
+    FPDURecovered,
+    IFTFrameRecovered,
+    StartupSeen,
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import Segment
@@ -188,6 +191,21 @@ def as_sent(event: Any, packet: Packet, segment: Segment) -> Packet:
     return given
 
 
+def read_as_of_responder(fpdu: Packet) -> None:
+    """Read the Terminate of an FPDU mirrored if it has an error that only Initiators report."""
+    found = fpdu.getlayer(RDMAPTerminate)
+    if found is None or found.mirrored or found.m or found.d or found.r:
+        return
+    names = {5: "Local catastrophic", 6: "Insufficient IRD resources"}
+    if (found.layer, found.etype) == (2, 0) and found.error_code in names:
+        mirrored = RDMAPTerminate(bytes(found), mirrored=True)
+        name = f"LLP / MPA / {names[found.error_code]}"
+        mirrored.evidence = f"both readings possible, and a Responder hardly reports {name}"
+        below = found.underlayer
+        below.remove_payload()
+        below.add_payload(mirrored)
+
+
 def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
     """The packets that the session must yield for packets that Scapy has read from one file."""
     decoder = Decoder()
@@ -196,8 +214,17 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
 
     def recovered(events: Iterable[Event]) -> Iterator[Packet]:
         for event in events:
-            layer = layer_of(event)
-            if layer is None:
+            if isinstance(event, FPDURecovered):
+                layer = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
+                if event.connection.initiator == 1 - event.direction:
+                    read_as_of_responder(layer)
+            elif isinstance(event, StartupSeen):
+                layer = MPA(event.octets)
+            elif isinstance(event, AdaptionIndicationSeen):
+                layer = IFTAdaptionIndication(event.octets)
+            elif isinstance(event, IFTFrameRecovered):
+                layer = IFTFrame(event.octets, crcs=event.crcs)
+            else:
                 continue
             layer.provenance = Provenance.of(event)
             frame, segment = last[event.connection.flows[event.direction]]
