@@ -10,15 +10,22 @@ import pytest
 
 from scapy_mpa.cli.summary import summary
 from scapy_mpa.craft.scenario import parse_scenario
+from scapy_mpa.stream.limits import Limits
 from tests.cli.command import FIVE_CONNECTIONS, parsed, run
 
 RAISED_BY = "it can be raised by --limit-half, --limit-total or --limit-connections"
 
 
 def values(*arguments: str) -> list[Any]:
-    """The values of the limits of octets."""
+    """The values of the options, in the order of the fields of Limits."""
     context = summary.make_context("test", [*arguments, "file"])
-    return [context.params["limit_half"], context.params["limit_total"]]
+    names = ("half", "total", "connections", "idle")
+    return [context.params[f"limit_{name}"] for name in names]
+
+
+def test_defaults() -> None:
+    """The defaults are those of the stream core."""
+    assert Limits(*values()) == Limits()
 
 
 def test_sizes() -> None:
@@ -26,7 +33,7 @@ def test_sizes() -> None:
     sizes = {"1": 1, "1500": 1500, "500k": 500_000, "16M": 16_000_000, "2G": 2_000_000_000}
     sizes |= {"64Ki": 1 << 16, "16Mi": 1 << 24, "1Gi": 1 << 30}
     for text, octets in sizes.items():
-        assert values("--limit-half", text, "--limit-total", text) == [octets] * 2
+        assert values("--limit-half", text, "--limit-total", text)[:2] == [octets] * 2
 
 
 def test_gaps(tmp_path: Path) -> None:
