@@ -166,9 +166,14 @@ FLIPS = [bytes(at) + bytes([1 << bit]) for at in range(54) for bit in range(8)]
 """Masks with one bit of an Ethernet, IPv4 and TCP header."""
 
 
-@pytest.mark.parametrize(("order", "unit"), [("<", 1000), (">", 1)])
 @pytest.mark.parametrize(
-    ("options", "trailer", "lacks"), [(b"", 0, 0), (b"", 3, 0), (b"", 0, 8), (bytes(12), 0, 0)]
+    ("order", "unit", "options", "trailer", "lacks"),
+    [
+        ("<", 1000, b"", 0, 0),
+        (">", 1, b"", 3, 0),
+        ("<", 1000, b"", 0, 8),
+        (">", 1, bytes(12), 0, 0),
+    ],
 )
 def test_any_bit_of_a_header(
     order: str, unit: int, options: bytes, trailer: int, lacks: int
