@@ -176,9 +176,12 @@ def terminates() -> list[bytes]:
     ]
 
 
+VERDICTS = {True: "good", False: "bad", None: "off"}
+
+
 @pytest.mark.parametrize("crc", [True, False])
 def test_constructed_conversation(tshark: str, tmp_path: Path, crc: bool) -> None:
-    """Both find every FPDU of a conversation with messages of every kind."""
+    """Both find every FPDU of a conversation whose content is known."""
     rng = random.Random(f"{crc}")
     halves = constructed(rng, crc=crc)
     first, second = (impair.cut_packed(half.octets, half.truth, 1460) for half in halves)
@@ -187,3 +190,9 @@ def test_constructed_conversation(tshark: str, tmp_path: Path, crc: bool) -> Non
     found, agreed = differences(capture, tshark)
     assert not found, "\n".join(found[:10])
     assert agreed == 2 + sum(len(half.truth) for half in halves)
+    reading = ours.read(capture)
+    for direction, half in enumerate(halves):
+        _, *fpdus = reading.found[0, direction]
+        assert [(each.ulpdu, each.crc) for each in fpdus if isinstance(each, FPDURecovered)] == [
+            (fpdu.ulpdu, VERDICTS[fpdu.crc_ok]) for fpdu in half.truth
+        ]
