@@ -250,6 +250,11 @@ def test_msns(words: str, expected: str, missing: list[tuple[int, int, int]]) ->
     assert (duplicates(found), skipped(found)) == (expected, missing)
 
 
+def test_skipped_terminate() -> None:
+    """MSNs count from 1 on the queue of Terminates, too."""
+    assert skipped(delivered(messages.terminate(0, 0, 0, msn=2))) == [(2, 1, 1)]
+
+
 # -- when messages are reported --------------------------------------------------------------------
 
 
