@@ -190,12 +190,12 @@ JUDGED: list[tuple[Dialect | None, str, str, bytes, RTR | None, bool]] = [
     (None, "AC", "ABC", TERMINATE, None, True),
     (None, "AD", "AD", READ, RTR.READ, True),
     (None, "AC", "ABC", REAL_WRITE, None, False),
-    # None is of zero length, or whole, or the last segment of its message.
+    (None, "AB", "AB", b"", RTR.SEND, True),
+    # Each of these lacks at least one thing: zero length, all its octets, or the Last flag.
     (None, "AD", "AD", messages.read_request(1, 7, 0, 1, 8, 0)[0], None, False),
     (None, "AC", "ABC", bytes(14), None, False),
     (None, "AD", "AD", READ[:-1], None, False),
     (None, "AB", "AB", bytes([SEND[0] & ~0x40]) + SEND[1:], None, False),
-    (None, "AB", "AB", b"", RTR.SEND, True),
     # The draft, 8: without a flag the ULP's own Send is the indication.
     (DRAFT, "ABC", "", REAL_SEND, None, True),
     (DRAFT, "ABC", "", SEND, RTR.SEND, False),
