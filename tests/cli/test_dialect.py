@@ -49,6 +49,7 @@ def test_summary() -> None:
 def test_broken_promise_is_marked() -> None:
     """A broken promise is marked in the table, and described in the connection's last line."""
     rows = run("summary", "--wide", PROBE).stdout.splitlines()
+    # Not the mark of an open message, which ends the row.
     marked = [row.split()[0] for row in rows if "! " in row]
     assert marked == ["6", "38", "39"]
     text = run("dissect", "--connection", 39, PROBE).stdout
