@@ -62,3 +62,11 @@ def test_slowest_of_the_selected_connections(steps: str, count: int, tmp_path: P
     rows = [line.split()[0] for line in shown.partition("Latency us")[2].splitlines()[1:]]
     assert rows == ["2"] * count
     assert ("Latency us" in shown) is bool(count)
+
+
+@pytest.mark.parametrize(
+    ("name", "sides"), [("sctp_enhanced", ["I", "R"]), ("ift_speculative", ["I"])]
+)
+def test_sides_in_other_dialects(name: str, sides: list[str]) -> None:
+    """The Initiator is known without startup frames of MPA, too."""
+    assert [row[1] for row in cells(PCAPS / "crafted" / f"{name}.pcap")] == sides
