@@ -15,8 +15,8 @@ from scapy_mpa.stream.events import Event, FPDURecovered, GapFound, OverlapDiffe
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import LATE_SEGMENTS
-from tests.stream.cut import BASE, gaps, stream, wrong
-from tests.stream.feed import fpdus, of
+from tests.stream.cut import BASE, cut_to, gaps, stream, wrong
+from tests.stream.feed import feed, fpdus, of
 from tests.stream.scene import Octets, Scene
 from tests.stream.talk import Talk, ends, received, say_startup, started
 from tests.truth import impair, messages
@@ -63,6 +63,17 @@ def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) ->
     found = [(each.seq - BASE, each.length, each.reason) for each in of(GapFound, events)]
     assert found == [(2000, lost, expected)] * (expected is not None)
     assert len(wrong(events)) == len(found)
+
+
+def test_a_copy_that_the_snap_length_cut() -> None:
+    """Of a copy, only captured octets count as captured before."""
+    octets, _ = stream([600] * 3, markers=False)
+    talk = started()
+    for _ in range(2):
+        talk.copy(0, BASE, octets)
+    segments = cut_to(talk.captured(), dict.fromkeys((5, 6), 100))
+    (end,) = ends(feed(segments))
+    assert (end.halves[0].retransmitted, end.halves[0].retransmitted_octets) == (1, 100)
 
 
 @pytest.mark.parametrize("markers", [False, True])

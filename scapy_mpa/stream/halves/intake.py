@@ -132,13 +132,18 @@ def _mark_cut(half: HalfConnection, start: int, end: int, inserted: Inserted) ->
 def _compare(
     half: HalfConnection, position: int, octets: bytes, repeated: list[tuple[int, int]]
 ) -> None:
-    """Compare a copy of octets with the first one (RFC 5044 A.3)."""
+    """Compare a copy of octets with the first one (RFC 5044 A.3).
+
+    :param octets: the captured octets; the snap length may have cut off the rest.
+    """
     if len(octets) <= 1 and position + 1 == half.high:
         # A keep-alive probe repeats the last octet, perhaps with another value.
         return
-    half.counters.count_copy(sum(end - start for start, end in repeated))
+    captured = position + len(octets)
+    stretches = [(start, min(end, captured)) for start, end in repeated if start < captured]
+    half.counters.count_copy(sum(end - start for start, end in stretches))
     united: list[tuple[int, int]] = []
-    for start, end in repeated:
+    for start, end in stretches:
         # Join stretches that touch: the first may lie before a startup frame's end.
         if united and united[-1][1] == start:
             start = united.pop()[0]
