@@ -16,9 +16,11 @@ import pytest
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS, Flows
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
+from tests.stream.cut import gaps
 from tests.stream.feed import feed, fpdus
 from tests.stream.scene import Octets, Scene, both
 from tests.stream.talk import (
+    REPLY,
     STREAM,
     TRUTH,
     ULPDUS,
@@ -209,17 +211,22 @@ def test_an_end_within_an_fpdu(second: str, end: str, how: str) -> None:
         assert lengths == [lost] * bool(lost)
 
 
-def test_one_side_alone() -> None:
-    """If no segment of the other side was captured, its octets do not count as missing."""
-    talk = whole((3_000_000_000, 77))
-    talk.segments = [each for each in talk.segments if each.direction == 0]
+@pytest.mark.parametrize("side", [0, 1])
+def test_one_side_alone(side: int) -> None:
+    """Its acknowledgements show how many octets of the other side are missing, and the FIN."""
+    isn = 3_000_000_000, 77
+    talk = whole(isn)
+    talk.segments = [each for each in talk.segments if each.direction == side]
     events = talk.fed()
     assert [(each.ulpdu, each.offset) for each in fpdus(events)] == [
         (each.ulpdu, each.seq_offset) for each in TRUTH
     ]
     assert fpdus(events)[0].located_by == "start"
     assert [each.ending for each in ends(events)] == ["half closed"]
-    assert not [each for each in events if isinstance(each, ErrorFound | GapFound)]
+    wrong = [each for each in events if isinstance(each, ErrorFound | GapFound)]
+    assert [type(each) for each in wrong] == [GapFound]
+    # The first acknowledgement is that of the SYN.
+    assert gaps(events, isn[1 - side] + 1, 1) == [(0, len(REPLY) + len(STREAM) + 1)]
 
 
 def test_a_closed_connection_ends_while_the_capture_continues() -> None:

@@ -146,9 +146,9 @@ class HalfConnection:
         connection so far, and the acknowledged position."""
         self.closed_to = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
-        self.early_ack: int | None = None
-        """Sequence number that the peer acknowledged before anything of the direction was
-        captured."""
+        self.early_acks: tuple[int, int] | None = None
+        """The first and the highest sequence number that the peer acknowledged before anything of
+        the direction was captured."""
         self.early: EarlyOctets | None = None
         """Holes of streaming mode that may still be filled, though FPDUs are read already."""
         self.without_crcs: object = None
@@ -207,8 +207,8 @@ class HalfConnection:
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
         if self.high is None:
-            early = self.early_ack
-            self.early_ack = ack if early is None else max(early, unwrap(ack, early))
+            first, highest = self.early_acks or (ack, ack)
+            self.early_acks = first, max(highest, unwrap(ack, highest))
             return
         high = self.high
         position = unwrap(ack, high)
@@ -221,7 +221,9 @@ class HalfConnection:
     @property
     def acknowledged_number(self) -> int | None:
         """The sequence number that the peer has acknowledged; None if it acknowledged nothing."""
-        known = self.early_ack if self.acknowledged is None else self.acknowledged
+        known = self.acknowledged
+        if known is None and self.early_acks is not None:
+            _, known = self.early_acks
         return None if known is None else sequence_number(known)
 
     @property

@@ -122,6 +122,9 @@ def finish(half: HalfConnection, reason: GapReason) -> None:
     while items := half.islands.items:
         end = items[-1].end
         give_up(half, reason)
+    if half.high is None and half.early_acks is not None:
+        # Nothing of the direction was captured.
+        end, _ = half.early_acks
     if end is not None:
         _report_missing(half, end, reason)
     half.budget.update(half)
@@ -134,7 +137,7 @@ def _report_missing(half: HalfConnection, end: int, reason: GapReason) -> None:
     """
     sent_to = half.fin
     acknowledged = half.acknowledged or 0
-    early = end if half.early_ack is None else unwrap(half.early_ack, end)
+    early = end if half.early_acks is None else unwrap(half.early_acks[1], end)
     if abs(early - end) < SEQUENCE_WINDOW:
         acknowledged = max(acknowledged, early)
     # One octet more than was captured may be a FIN that was not.
