@@ -335,6 +335,17 @@ def test_missing_stretches_are_limited() -> None:
     assert (found.fpdus, found.captured_length) == (count - 1, 5 * LISTED_PARTS)
 
 
+@pytest.mark.parametrize(("lacking", "expected"), [(5, bytes(5) + b"ended"), (6, None)])
+def test_missing_octets_of_a_payload_are_limited(lacking: int, expected: bytes | None) -> None:
+    """A message with more missing octets than captured ones has no payload."""
+    ulpdu = messages.untagged_header(SEND, 0, 1, lacking, True) + b"ended"
+    talk = started()
+    talk.say(0, mpastream.build_stream([ulpdu])[0])
+    taker = Messages(payload=True)
+    (found,) = [each for event in talk.closed() for each in taker.take(event)]
+    assert (found.captured_length, found.payload) == (5, expected)
+
+
 def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments that are kept take limited memory, even without payload."""
     monkeypatch.setattr(delivery_payload, "HELD_IN_TOTAL", 10_000)

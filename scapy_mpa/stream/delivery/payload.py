@@ -36,8 +36,8 @@ class Payloads:
         """Return a message with its payload, and forget the payload of its segments.
 
         It begins with the first captured octet, and missing octets are zeros.  It is None if the
-        message does not list all parts, if that of a part is not kept, or if offsets are too far
-        apart.
+        message does not list all parts, if that of a part is not kept, or if more octets are
+        missing than were captured.
         """
         parts = message.parts
         keys = [(message.connection, message.direction, part.seq) for part in parts]
@@ -46,8 +46,10 @@ class Payloads:
             self._forget(key)
         begin = min([message.to or 0, *[part.offset for part in parts]])
         end = max([part.offset + part.length for part in parts], default=begin)
-        # Offsets of a faulty sender may have any value.
-        if not parts or len(kept) != message.fpdus or end - begin > HELD_IN_TOTAL:
+        captured = sum(map(len, kept))
+        # Offsets of a faulty sender may have any value.  Zeros must not take much more memory than
+        # what is kept.
+        if not parts or len(kept) != message.fpdus or end - begin > 2 * captured:
             return message
         whole = bytearray(end - begin)
         # If several segments have an octet, the first one counts.
