@@ -43,8 +43,8 @@ PURE_ROOMS = ("dialects", "stream", "wire")
 """The protocol core: the same for files, ``sniff()``, sockets and tests."""
 
 PURE_IMPORTS = """
-__future__ abc array binascii bisect collections contextlib crc32c dataclasses enum functools heapq
-ipaddress itertools math operator re struct types typing
+__future__ abc array binascii bisect collections contextlib crc32c dataclasses difflib enum
+functools heapq ipaddress itertools math operator re struct types typing
 """
 """What a pure room may import from outside the package. None of it does I/O."""
 

@@ -18,13 +18,12 @@ from scapy_mpa.cli.target import DASH, is_same, target_file
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.impairments import impair
 from scapy_mpa.craft.interleaved import Interleaved
-from scapy_mpa.craft.near import suggestion
 from scapy_mpa.craft.presets import PRESETS, conversation_of
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.records.record import json_of
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.shown import quoted, shown
+from scapy_mpa.wire.shown import quoted, shown, suggestion
 
 _FIRST_PORT: Final = 1024
 """The first port that is not well-known."""

@@ -38,7 +38,7 @@ class _Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"there is no command {name!r}; {_suggestion(name)}")
+            ctx.fail(f"there is no command {name!r}; {_advice(name)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -49,15 +49,13 @@ class _Group(click.Group):
         ctx.exit(status)
 
 
-def _suggestion(name: str) -> str:
-    """Return a suggestion for a name that is no command."""
+def _advice(name: str) -> str:
+    """Return what to say in place of a name that is no command."""
     if os.path.isfile(name):
         return f"to list what is in a capture, say `{PROGRAM} dissect FILE`"
-    from difflib import get_close_matches
+    from scapy_mpa.wire.shown import suggestion
 
-    if near := get_close_matches(name, _COMMANDS, 1):
-        return f"did you mean {near[0]}?"
-    return f"there are {', '.join(_COMMANDS)}"
+    return suggestion(name, _COMMANDS) or f"there are {', '.join(_COMMANDS)}"
 
 
 @click.group(

@@ -14,7 +14,7 @@ from scapy_mpa.records.record import Record
 from scapy_mpa.records.schema import KEYS, form_of, has_numbers, known_values
 from scapy_mpa.records.tables import NOT_FOLLOWED
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.shown import quoted
+from scapy_mpa.wire.shown import quoted, suggestion
 
 ANY: Final = "any"
 """The key of all values of a record."""
@@ -120,12 +120,8 @@ def _check(key: str, kinds: frozenset[str]) -> None:
         raise LocalProtocolError(
             f"{key} is a key of {', '.join(sorted(owners))} records, which are not listed"
         )
-    # Imported late: it is rarely needed.
-    from difflib import get_close_matches
-
     known = sorted({key for kind in kinds for key in KEYS[kind]})
-    near = " or ".join(get_close_matches(key, known))
-    hint = f"did you mean {near}?" if near else "docs/records.md lists the keys"
+    hint = suggestion(key, known) or "docs/records.md lists the keys"
     raise LocalProtocolError(f"no record has a key {quoted(key)}; {hint}")
 
 

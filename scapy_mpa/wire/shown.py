@@ -7,10 +7,14 @@ line ends and characters that reverse the text, or be megabytes long.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 LONGEST: Final = 64
 """Characters of a value in a message: enough to find the value, and less than a line."""
+_LONGEST_COMPARED: Final = 100
+"""Characters of a name that is compared, at most: comparing takes time, and real names are
+shorter."""
 
 
 def shown(name: str) -> str:
@@ -24,6 +28,15 @@ def shown(name: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, such as ``1 octet`` or ``2 octets``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return a question that suggests similar known names; empty if there are none."""
+    # Imported late: it is rarely needed.
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 2) if len(name) <= _LONGEST_COMPARED else []
+    return f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def printable(text: str, longest: int = LONGEST) -> str:

@@ -16,9 +16,8 @@ from typing import Final
 
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
 from scapy_mpa.craft.mutations.mutation import Mutation, Table
-from scapy_mpa.craft.near import suggestion
 from scapy_mpa.wire.errors import ErrorCode, LocalProtocolError
-from scapy_mpa.wire.shown import quoted
+from scapy_mpa.wire.shown import quoted, suggestion
 
 _ROW: Final = re.compile(r"\| `([^`]+)` \| (.+) \| (.+) \| (no|to others)? ?\|")
 _KNOWN: Final[dict[str, Mutation]] = {}

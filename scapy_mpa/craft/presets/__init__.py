@@ -14,11 +14,10 @@ from importlib.resources import files
 from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.near import suggestion
 from scapy_mpa.craft.presets.in_python import Preset, presets
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.shown import quoted
+from scapy_mpa.wire.shown import quoted, suggestion
 
 __all__ = ["PRESETS", "Preset", "conversation_of"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scapy_mpa.craft.near import suggestion
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import suggestion
 
 
 class ScenarioError(LocalProtocolError):
