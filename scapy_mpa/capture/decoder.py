@@ -9,8 +9,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.capture.fragments import FRAGMENT_OF, Fragments
-from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import FRAGMENT, IPV4, TCP, TCP_PROTOCOL, UDP_PORT, Headers
+from scapy_mpa.capture.frame import ETHERNET, Frame
+from scapy_mpa.capture.headers import FRAGMENT, TCP, UDP_PORT, Headers
 from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, TOO_MANY_HEADERS, NotFollowedError
 from scapy_mpa.capture.tcp import tcp_segment
@@ -21,19 +21,23 @@ if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.packet import SctpPacket
 
 
-_ordinary: Final = Struct(">BxHxxHxB2x12sIIBB").unpack_from
-"""IPv4 without options and TCP: version with header length, total length, flags with fragment
-offset, protocol, addresses and ports, sequence and acknowledgement number, data offset, flags."""
-_ORDINARY_LENGTH: Final = 34
-_ORDINARY_START: Final = 0x45
-_FRAGMENT: Final = 0x3FFF
-_TCP_AT: Final = 20
+ordinary: Final = Struct(">12xIHxxIxx12sIIH").unpack_from
+"""Headers of an ordinary frame: Ethernet, IPv4 without options, and TCP.
 
-_MOST_SHAPES: Final = 8
-_MOST_HEADS: Final = 1024
-"""Heads are remembered up to these limits.  A real network has fewer; a hostile capture may not."""
-_ADDRESSES: Final = 12
-"""Octets of addresses at the beginning of an Ethernet header."""
+EtherType with IP version, header length and service; total length; fragment, time to live and
+protocol; the flow: addresses and ports; sequence number, acknowledgement number; data offset with
+flags."""
+ORDINARY_LENGTH: Final = 54
+"""Octets of these headers without TCP options."""
+IPV4_AT: Final = 14
+TCP_AT: Final = 34
+SERVICE: Final = 0xFFFFFF00
+ETHERNET_IPV4: Final = 0x08004500
+FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
+WHOLE_TCP: Final = 6
+
+_VLAN: Final = b"\x81\x00"
+_VLAN_LENGTH: Final = 4
 _MOST_NESTED: Final = 8
 """Levels of packets in fragments of other packets, at most."""
 
@@ -60,10 +64,6 @@ class Decoder:
         self.link_types = link_types or {}
         self.readers = {**READERS, **{UDP_PORT | port: vxlan for port in vxlan_ports}}
         """The reader of each kind of header."""
-        self._heads: dict[tuple[int, int, int], set[bytes]] = {}
-        """The octets between two places of frames of one link type.
-
-        They begin where octets matter, and end where the IPv4 header begins."""
         self._fragments = Fragments()
         self.whole: Frame | None = None
         """A frame with the whole IP packet, if the last segment came in fragments."""
@@ -78,27 +78,20 @@ class Decoder:
         self.whole = None
         number, time_ns, link_type, octets, length, _ = frame
         captured = len(octets)
-        for (known_link_type, begin, ip_at), heads in self._heads.items():
+        tag = _VLAN_LENGTH if octets[12:14] == _VLAN else 0
+        least = ORDINARY_LENGTH + tag
+        if link_type == ETHERNET and captured >= least and ETHERNET not in self.link_types:
+            link_and_ip, total, fragment, flow, seq, ack, control = ordinary(octets, tag)
+            at = tag + TCP_AT + (control >> 12) * 4
+            end = tag + IPV4_AT + total
             if (
-                link_type != known_link_type
-                or captured < ip_at + _ORDINARY_LENGTH
-                or octets[begin:ip_at] not in heads
+                link_and_ip & SERVICE == ETHERNET_IPV4
+                and fragment & FRAGMENT_AND_PROTOCOL == WHOLE_TCP
+                and least <= at <= end <= length
+                and at <= captured
             ):
-                continue
-            start, total, fragment, protocol, flow, seq, ack, data_offset, flags = _ordinary(
-                octets, ip_at
-            )
-            at = ip_at + _TCP_AT + (data_offset >> 4) * 4
-            end = ip_at + total
-            if (
-                start != _ORDINARY_START
-                or protocol != TCP_PROTOCOL
-                or fragment & _FRAGMENT
-                or data_offset < 0x50
-                or not captured >= at <= end <= length
-            ):
-                continue
-            return Segment(flow, seq, ack, flags, octets[at:end], end - at, number, time_ns)
+                payload = octets[at:end]
+                return Segment(flow, seq, ack, control & 0xFF, payload, end - at, number, time_ns)
         return self._read(frame)
 
     def _read(self, frame: Frame) -> Segment | None:
@@ -110,9 +103,7 @@ class Decoder:
                 link_type = self.link_types.get(given, given)
                 key, headers = read_headers(link_type, octets, length, self.readers)
                 if key == TCP:
-                    segment = tcp_segment(frame, headers)
-                    self._remember(frame.link_type, headers)
-                    return segment
+                    return tcp_segment(frame, headers)
                 if key != FRAGMENT:
                     self._sctp(frame, headers)
                     return None
@@ -135,24 +126,3 @@ class Decoder:
         from scapy_mpa.capture.sctp import sctp_packet
 
         self._take_sctp(sctp_packet(frame, headers))
-
-    def _remember(self, link_type: int, headers: Headers) -> None:
-        """Remember the headers before an IPv4 header, for frames that begin in the same way.
-
-        Not those of a tunnel: its headers have numbers that change from frame to frame.
-        """
-        key, at, _ = headers.packets[-1]
-        if (
-            key != IPV4
-            or headers.tunnel
-            or any(each.limits for each in headers.lengths if each.at < at)
-        ):
-            return
-        begin = _ADDRESSES if 0 in headers.macs else 0
-        shape = link_type, begin, at
-        if shape not in self._heads and len(self._heads) >= _MOST_SHAPES:
-            self._heads.clear()
-        heads = self._heads.setdefault(shape, set())
-        if len(heads) >= _MOST_HEADS:
-            heads.clear()
-        heads.add(headers.octets[begin:at])

@@ -10,10 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.decoder import (
+    ETHERNET_IPV4,
+    FRAGMENT_AND_PROTOCOL,
+    IPV4_AT,
+    ORDINARY_LENGTH,
+    SERVICE,
+    TCP_AT,
+    WHOLE_TCP,
+    ordinary,
+)
 from scapy_mpa.capture.followed import Followed
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.pcap import PcapHeader, pcap_windows
@@ -22,18 +31,6 @@ from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.segment import SECOND, Segment
 from scapy_mpa.wire.tcp import ACK, NOT_PSH
 
-_headers: Final = Struct(">12xIHxxIxx12sIIH").unpack_from
-"""EtherType with IP version, header length and service; total length; fragment, time to live and
-protocol; the flow: addresses and ports; sequence number, acknowledgement number; data offset with
-flags."""
-_HEADERS: Final = 54
-"""Octets of these headers without TCP options."""
-_IPV4_AT: Final = 14
-_TCP_AT: Final = 34
-_SERVICE: Final = 0xFFFFFF00
-_ETHERNET_IPV4: Final = 0x08004500
-_FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
-_WHOLE_TCP: Final = 6
 _ROWS: Final = 512
 """Results are handed out when there are so many rows, if frames are read one by one."""
 _OCTETS: Final = 1 << 20
@@ -144,14 +141,14 @@ def _take(
         if remembers:
             times[number % REMEMBERED] = time_ns
         segment = None
-        if captured >= _HEADERS:
-            link_and_ip, total, fragment, flow, seq, ack, control = _headers(window, start)
-            payload_at = _TCP_AT + (control >> 12) * 4
-            total += _IPV4_AT
+        if captured >= ORDINARY_LENGTH:
+            link_and_ip, total, fragment, flow, seq, ack, control = ordinary(window, start)
+            payload_at = TCP_AT + (control >> 12) * 4
+            total += IPV4_AT
             if (
-                link_and_ip & _SERVICE == _ETHERNET_IPV4
-                and fragment & _FRAGMENT_AND_PROTOCOL == _WHOLE_TCP
-                and _HEADERS <= payload_at <= total <= captured
+                link_and_ip & SERVICE == ETHERNET_IPV4
+                and fragment & FRAGMENT_AND_PROTOCOL == WHOLE_TCP
+                and ORDINARY_LENGTH <= payload_at <= total <= captured
             ):
                 octets = window[start + payload_at : start + total]
                 direction = find(flow)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""TCP headers, and the memory of a decoder: the result is that of reading each frame anew."""
+"""TCP headers, and ordinary frames: the result is that of reading header by header."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,8 +17,10 @@ from tests.capture.test_ip import SEGMENT4, decode
 from tests.capture.test_link import FOLLOWED, frame_of
 
 FAST = (1, ethernet, 0x0800, ipv4)
+TAGGED = (1, partial(ethernet, tags=[0x8100]), 0x0800, ipv4)
 PLAIN = (101, lambda packet, _: packet, 0x0800, ipv4)
 PLAIN6 = (1, ethernet, 0x86DD, ipv6)
+ROUTES = ("fast", "tagged", "plain", "IPv6")
 
 
 EMPTY = SEGMENT4._replace(payload=b"", length=0)
@@ -36,9 +39,9 @@ HEADERS: dict[str, tuple[bytes, int, Any]] = {
 }
 
 
-@pytest.mark.parametrize("route", [FAST, PLAIN, PLAIN6], ids=["fast", "plain", "IPv6"])
+@pytest.mark.parametrize("route", [FAST, TAGGED, PLAIN, PLAIN6], ids=ROUTES)
 def test_tcp(route: Any) -> None:
-    """RFC 9293 3.1, on either route. Padding after the packet changes nothing."""
+    """RFC 9293 3.1, on each route. Padding after the packet changes nothing."""
     link_type, link, ether_type, ip = route
     for name, (segment, cut, expected) in HEADERS.items():
         tcp_octets = segment[: int(name.split()[0])] if name.endswith(" octets") else segment
@@ -54,12 +57,16 @@ def test_tcp(route: Any) -> None:
 
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_each_bit(name: str) -> None:
-    """A frame may differ in one bit from a remembered one."""
+    """A frame may differ in one bit from an ordinary one."""
     link_type, octets, _ = FOLLOWED[name]
-    remembering = Decoder()
     for at in range(octets.index(b"\x9c\x40") - 8):
         for bit in range(8):
             changed = bytearray(octets)
             changed[at] ^= 1 << bit
-            check(remembering, frame_of(link_type, octets))
-            check(remembering, frame_of(link_type, bytes(changed) + bytes(9)))
+            check(frame_of(link_type, bytes(changed) + bytes(9)))
+
+
+def test_given_link_type() -> None:
+    """An Ethernet frame is none if the user names another link type."""
+    octets = ethernet(ipv4(tcp()))
+    assert Decoder(link_types={1: 101}).segment(frame_of(1, octets)) is None

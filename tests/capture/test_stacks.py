@@ -14,7 +14,7 @@ from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build
-from tests.capture.reading import check, segment_of, shown
+from tests.capture.reading import check, decoded, segment_of, shown
 from tests.capture.stacks import (
     ALONE,
     ETHERNET,
@@ -72,19 +72,18 @@ def test_alone(name: str) -> None:
 
 @given(st.lists(stacks(), min_size=1, max_size=4))
 def test_stacked(frames: list[tuple[bytes, int]]) -> None:
-    """Tags and tunnels in any order. The memory of a decoder changes nothing."""
+    """Tags and tunnels in any order."""
     decoder = Decoder()
-    for octets, which in frames * 2:
+    for octets, which in frames:
         assert decoder.segment(frame_of(octets)) == SEGMENTS[which]
     assert not decoder.not_followed
 
 
 def cut(octets: bytes, which: int, at: int) -> None:
-    """Read a frame, and then a part of it. The result is the same with and without memory."""
-    decoder = Decoder()
-    assert decoder.segment(frame_of(octets)) == SEGMENTS[which]
+    """Read a frame, and then a part of it. The result is that of reading header by header."""
+    assert decoded(frame_of(octets)) == (SEGMENTS[which], {})
     for length in (len(octets), at):
-        segment = check(decoder, frame_of(octets[:at], length))
+        segment = check(frame_of(octets[:at], length))
         if segment is not None:
             assert PAYLOAD.startswith(segment.payload)
             assert segment.length == len(PAYLOAD)
@@ -94,14 +93,12 @@ def cut(octets: bytes, which: int, at: int) -> None:
 def test_changed(stack: tuple[bytes, int], data: st.DataObject) -> None:
     """With any octets changed, the frame has another segment, or is damaged."""
     octets = bytearray(stack[0])
-    decoder = Decoder()
-    decoder.segment(frame_of(bytes(octets)))
     for at in data.draw(st.lists(st.integers(0, len(octets) - 1), max_size=3)):
         octets[at] = data.draw(st.integers(0, 255))
     frame = frame_of(bytes(octets))
-    if check(decoder, frame) is None:
+    if check(frame) is None:
         # A fragment alone gives no segment either.
-        assert decoder.segment(frame) is None
+        assert decoded(frame)[0] is None
 
 
 @given(stacks(), st.binary(max_size=200))
