@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nlargest
@@ -18,6 +19,7 @@ from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.shown import counted
 
 _KINDS: Final[dict[int | None, str]] = {
     Opcode.READ_RESPONSE: "Read",
@@ -64,6 +66,8 @@ class _Responses:
     """The frames of Requests whose Responses lack their end."""
     unanswered: int = 0
     """Number of these Requests, more than their frames if too many are kept."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Number of Responses that do not count, by the reason."""
     times: tuple[int, int] | None = None
     """When the first and the last Response came, in nanoseconds."""
 
@@ -88,14 +92,13 @@ class Timing:
         self._clock = clock
         self._top = top
         self._kept = 0
-        self._passed_over = 0
         self._found: dict[_Key, _Responses] = {}
 
     def take(self, messages: Iterable[MessageRecovered]) -> None:
         """Take messages."""
         for message in messages:
             kind = _KINDS.get(message.opcode)
-            if kind is None or message.answers is None:
+            if kind is None:
                 continue
             key = message.connection.number, _requester(message), kind
             found = self._found.get(key)
@@ -104,7 +107,9 @@ class Timing:
             seconds, captured = latency_of(message, self._clock), message.captured
             if seconds is not None and captured is not None:
                 self._add(found, message, captured, seconds)
-            elif not message.has_last:
+            elif message.has_last or message.answers is None:
+                found.left_out[self._lack(message)] += 1
+            else:
                 found.unanswered += 1
                 if self._kept < _MOST:
                     self._kept += 1
@@ -115,7 +120,7 @@ class Timing:
     ) -> None:
         """Add a Response whose latency is known."""
         if self._kept >= _MOST:
-            self._passed_over += 1
+            found.left_out[f"after the first {_MOST}"] += 1
             return
         self._kept += 1
         name = message.msn if message.stag is None else message.stag
@@ -125,6 +130,17 @@ class Timing:
         begin, end = found.times or (time_ns, time_ns)
         found.times = min(begin, time_ns), max(end, time_ns)
 
+    def _lack(self, message: MessageRecovered) -> str:
+        """Return why the latency of a Response is not known, in words that follow its name."""
+        if message.answers is None:
+            return "whose Request is not known"
+        if message.conflicts:
+            return "whose segments contradict each other"
+        frames = message.request_frame, message.captured
+        if any(frame is None or self._clock.time_ns(frame) is None for frame in frames):
+            return "whose time is no longer remembered"
+        return "whose time is before that of the Request"
+
     def lines(self, connections: Container[int]) -> Iterator[str]:
         """Yield the lines of the table.
 
@@ -132,11 +148,12 @@ class Timing:
         """
         found = [each for each in sorted(self._found.items()) if each[0][0] in connections]
         if not found:
-            yield "no RDMA Read or Atomic whose Request was captured"
+            yield "no Responses to RDMA Reads or Atomics"
             return
         yield from Table(_COLUMNS, [_row(*each) for each in found]).lines()
-        if self._passed_over:
-            yield f"{self._passed_over} Responses after the first {_MOST} do not count"
+        left_out = sum((each.left_out for _, each in found), Counter[str]())
+        for reason, count in left_out.most_common():
+            yield f"not counted: {counted(count, 'Response')} {reason}"
         slowest = self._slowest(found)
         if slowest:
             yield ""

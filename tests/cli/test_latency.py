@@ -5,10 +5,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from scapy_mpa.cli import timing
 from scapy_mpa.craft import Conversation
+from scapy_mpa.stream.clock import Clock
+from scapy_mpa.stream.events import ConnectionId, MessageRecovered
+from scapy_mpa.wire.rdmap_names import Opcode
 from tests.cli.command import PCAPS, run
 
 
@@ -48,7 +53,40 @@ def test_percentiles(count: int, tmp_path: Path) -> None:
 def test_no_latencies_to_show() -> None:
     """Without Reads and Atomics, a line says so."""
     text = run("summary", "--timing", PCAPS / "rping_mpa1_crcon.pcap").stdout
-    assert text.endswith("\nno RDMA Read or Atomic whose Request was captured\n")
+    assert text.endswith("\nno Responses to RDMA Reads or Atomics\n")
+
+
+ANSWER = MessageRecovered(
+    *(ConnectionId(0, bytes(12)), 1, 2, 10, Opcode.READ_RESPONSE),
+    **{"answers": 1, "request_frame": 1, "captured": 2, "has_last": True, "stag": 1},
+)
+"""It came in frame 2, and its Request in frame 1."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "most", "why"),
+    [
+        ({"answers": None, "has_last": False}, 1, "whose Request is not known"),
+        ({"conflicts": 1}, 1, "whose segments contradict each other"),
+        ({"request_frame": 3}, 1, "whose time is before that of the Request"),
+        ({"request_frame": 4}, 1, "whose time is no longer remembered"),
+        ({}, 0, "after the first 0"),
+    ],
+)
+def test_responses_left_out(
+    changes: dict[str, Any], most: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Responses that do not count are reported, those of connections that are shown."""
+    monkeypatch.setattr(timing, "_MOST", most)
+    clock = Clock()
+    for frame in (1, 2, 3):
+        clock.note(frame, 10 * frame)
+    table = timing.Timing(clock)
+    table.take([ANSWER._replace(**changes)] * 2)
+    _, row, line = table.lines({0})
+    assert row.split()[:4] == ["0", "I?", "Read", "0"]
+    assert (row.split()[-1], line) == ("0", f"not counted: 2 Responses {why}")
+    assert list(table.lines({1})) == ["no Responses to RDMA Reads or Atomics"]
 
 
 @pytest.mark.parametrize(

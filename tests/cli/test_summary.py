@@ -64,7 +64,9 @@ def test_roles_that_are_not_known(tmp_path: Path) -> None:
     table, timing = run("summary", "--timing", path).stdout.split("\n\n")
     assert table.split("\n")[1].split()[1:3] == ["192.168.7.2:7175?", "192.168.7.1:47945?"]
     assert "reset by R?!\n" in table
-    found = [row.split()[:4] for row in timing.splitlines()[1:]]
+    *rows, last = timing.splitlines()[1:]
+    assert last == "not counted: 1 Response whose Request is not known"
+    found = [row.split()[:4] for row in rows]
     assert found == [["0", "I?", "Read", "0"], ["0", "R?", "Read", "2"]]
 
 
