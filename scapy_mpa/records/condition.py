@@ -61,8 +61,9 @@ class Condition:
                 f"no record meets {quoted(text)}: {self.key} is a number, such as 7, 0.5 or 0x1F"
             )
         example = None
-        if sign in ("=", "==") and self.key != ANY:
-            example = form_of(self.key, kinds, self._value, self._text)
+        if sign not in ("~", "!=") and self.key != ANY:
+            is_ordered = sign in _COMPARE
+            example = form_of(self.key, kinds, self._value, self._text, is_ordered=is_ordered)
         if example is not None:
             raise LocalProtocolError(
                 f"no record meets {quoted(text)}: {self.key} is like {example}; ~ finds a part"

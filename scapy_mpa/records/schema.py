@@ -8,12 +8,16 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, get_args
 
 from scapy_mpa.records import tables
-from scapy_mpa.stream.events import Cause, CrcVerdict, Ending, LocatedBy
+from scapy_mpa.stream.events import Cause, CrcVerdict, Ending, GapReason, LocatedBy
+from scapy_mpa.wire.control_flags import RTR
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import RNIC
-from scapy_mpa.wire.rdmap_names import message_name
+from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, message_name
+from scapy_mpa.wire.sctp_ddp import FUNCTION_NAMES
 
 _OCTETS: Final = "^([0-9a-f]{2})*$"
+_ENDPOINT: Final = ":[0-9]{1,5}$"
+_ROLES: Final = "initiator|responder"
 
 
 def _enumerated(values: Any) -> dict[str, Any]:
@@ -21,7 +25,7 @@ def _enumerated(values: Any) -> dict[str, Any]:
 
 
 _TYPES: Final[dict[str, dict[str, Any]]] = {
-    **{name: {"type": "string"} for name in ("text", "message", "rtr")},
+    **{name: {"type": "string"} for name in ("text", "message")},
     "flag": {"type": "boolean"},
     "seconds": {"type": "number"},
     "share": {"type": "number", "minimum": 0, "maximum": 1},
@@ -31,7 +35,13 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
     "wide": {"type": "string", "pattern": "^0x[0-9a-f]{1,16}$"},
     "stag": {"type": "string", "pattern": "^0x[0-9a-f]{8}$"},
     "hex": {"type": "string", "pattern": _OCTETS},
-    "endpoint": {"type": "string", "pattern": ":[0-9]{1,5}$"},
+    "endpoint": {"type": "string", "pattern": _ENDPOINT},
+    "side": {"type": "string", "pattern": f"^({_ROLES})$|{_ENDPOINT}"},
+    "ender": {"type": "string", "pattern": f"^({_ROLES}|capture|limit)$|{_ENDPOINT}"},
+    "function": {
+        "type": "string",
+        "pattern": f"^({'|'.join(FUNCTION_NAMES.values())}|function code [0-9]{{1,5}})$",
+    },
     "timestamp": {
         "type": "string",
         "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$",
@@ -41,9 +51,13 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
     "located_by": _enumerated(get_args(LocatedBy)),
     "ending": _enumerated(get_args(Ending)),
     "cause": _enumerated(get_args(Cause)),
+    "reason": _enumerated(get_args(GapReason)),
+    "rtr": _enumerated(each.value for each in RTR),
+    "operation": _enumerated(ATOMIC_OPERATIONS.values()),
     "dialect": _enumerated(each.value for each in Dialect),
     "rnic": _enumerated(each.value for each in RNIC),
     "kind": _enumerated(("request", "reply", "rtr")),
+    "placed": _enumerated(("in order", "speculative")),
     "counts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
     "place": {"type": ["integer", "string"]},
     "stretch": {
@@ -68,6 +82,8 @@ _FORMS: Final = {
     "stag": "0x0000001f",
     "hex": "001f",
     "endpoint": "10.0.0.1:4000",
+    **dict.fromkeys(("side", "ender"), "responder or 10.0.0.1:4000"),
+    "function": ", ".join(FUNCTION_NAMES.values()),
     "timestamp": "2026-01-31T12:00:00.000000000Z",
 }
 """Examples of the types whose values have a form."""
@@ -173,30 +189,35 @@ def known_values(key: str, kinds: Collection[str]) -> list[Any] | None:
     return list(known)
 
 
-def form_of(key: str, kinds: Collection[str], value: object, text: str) -> str | None:
+def form_of(
+    key: str, kinds: Collection[str], value: object, text: str, *, is_ordered: bool
+) -> str | None:
     """Return an example of the values of a key in records of some types.
 
     None if there may be such a value, or if the values have no form.
 
     :param value: what ``text`` means: a number, a boolean, None, or the text itself.
+    :param is_ordered: values may be less or greater, so the beginning of one will do.
     """
     types = {_TYPES_OF[kind][key] for kind in kinds if key in _TYPES_OF[kind]}
-    if not types or any(_may_be(each, value, text) for each in types):
+    if not types or any(_may_be(each, value, text, is_ordered=is_ordered) for each in types):
         return None
     return " or ".join(sorted({_FORMS[each.rstrip("?[]{}")] for each in types}))
 
 
-def _may_be(type_: str, value: object, text: str) -> bool:
+def _may_be(type_: str, value: object, text: str, *, is_ordered: bool) -> bool:
     """Return whether a type of the tables has such a value, or has no form."""
     name = type_.rstrip("?[]{}")
     if name not in _FORMS:
         return True
-    if value is None:
+    if value is None and not is_ordered:
         return "?" in type_
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     # A number is compared with the number that these mean.
-    has_number = is_number and name in ("wide", "stag")
-    return has_number or re.search(_TYPES[name]["pattern"], text) is not None
+    if is_number and name in ("wide", "stag"):
+        return True
+    ends = [_FORMS[name][at:] for at in range(len(_FORMS[name]))] if is_ordered else []
+    return any(re.search(_TYPES[name]["pattern"], text + end) for end in ("", *ends))
 
 
 def has_numbers(key: str, kinds: Collection[str]) -> bool:

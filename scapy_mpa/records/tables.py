@@ -23,7 +23,7 @@ READ: Final = "sink_stag:stag sink_to:wide rdma_read_size:word src_stag:stag src
 ATOMIC_REQUEST: Final = (
     "reserved:word atomic_operation_code:octet request_identifier:wide remote_stag:stag "
     "remote_to:wide add_or_swap_data:wide add_or_swap_mask:wide compare_data:wide "
-    "compare_mask:wide operation:text?"
+    "compare_mask:wide operation:operation?"
 )
 ATOMIC_RESPONSE: Final = "original_request_identifier:wide original_remote_data_value:wide"
 IMMEDIATE_DATA: Final = "immediate_data:hex"
@@ -61,7 +61,7 @@ INDICATION: Final = (
     "sm:flag rm:flag reserved_flags:number vtag:number marker_interval:number reserved:hex"
 )
 """The fields of an adaption indication."""
-FUNCTION: Final = "ddp_ssn:number function_code:number function:text enhanced:flag"
+FUNCTION: Final = "ddp_ssn:number function_code:number function:function enhanced:flag"
 """The fields of a DDP Stream Session Control message, before its Private Data."""
 
 OBJECTS: Final = {
@@ -73,7 +73,7 @@ OBJECTS: Final = {
         "ddp_header:copied? read_request:read_request?"
     ),
     "copied": _DDP_HEADER,
-    "end": "by:text frame:number cause:cause text:text within_message:text[] unanswered:number?{}",
+    "end": "by:ender frame:number cause:cause text:text within_message:side[] unanswered:number?{}",
 }
 """The fields of objects in records."""
 
@@ -97,7 +97,7 @@ RECORDS: Final = {
         "header:header? terminate:terminate? request_frame:number? latency:seconds? "
         "captured:moment? captured_from:moment? parts:part[]"
     ),
-    "gap": f"{_COMMON} seq:word? ddp_ssn:number? length:number reason:text",
+    "gap": f"{_COMMON} seq:word? ddp_ssn:number? length:number reason:reason",
     "overlap": f"{_COMMON} seq:word length:number",
     "error": f"{_COMMON} code:number? seq:word? tsn:word? text:text",
     "connection": (
@@ -113,7 +113,7 @@ RECORDS: Final = {
     "ift_frame": (
         f"{_COMMON} seq:word offset:number? header_size:number payload_size:number vtag:number "
         "header_crc:verdict payload_crc:verdict located_by:located_by out_of_order:flag "
-        f"placed:text {_FRAMES} {_SEGMENT}"
+        f"placed:placed {_FRAMES} {_SEGMENT}"
     ),
     "session_control": (
         f"{_COMMON} stream:number tsn:word {FUNCTION} pd_length:number {DEPTHS} unordered:flag "

@@ -25,6 +25,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "records.md"
 FPDU: dict[str, object] = {
     "type": "fpdu",
     "src": "10.0.0.1:4000",
+    "timestamp": "2026-01-31T12:00:00.000000000Z",
     "time": 1.5,
     "crc": "bad",
     "last": True,
@@ -41,6 +42,7 @@ CONNECTION: dict[str, object] = {
     "broken": ["IRD is too small", "no RTR"],
     "rnics": None,
 }
+ENDED: dict[str, object] = {"end": {"by": "limit", "within_message": ["10.0.0.2:4000"]}}
 CAPTURED: dict[str, object] = {"type": "capture", "not_followed": {"not TCP": 2}}
 
 MET: list[tuple[dict[str, object], str, bool]] = [
@@ -48,11 +50,15 @@ MET: list[tuple[dict[str, object], str, bool]] = [
     *((FPDU, text, False) for text in ("crc=good", "crc!=bad", "crc~g", "crc>c", "crc>good")),
     # Numbers in any spelling. A number is no text, and a word is no number.
     *((FPDU, text, True) for text in ("to=4660", "to=0x1234", "to<0X1235", "to>=4660", "to~^0x12")),
-    *((FPDU, text, False) for text in ("to>4660", "to<=-1", "to<true", "to=null")),
+    *((FPDU, text, False) for text in ("to>4660", "to<=-1", "to=null")),
     *((FPDU, text, True) for text in ("time=1.5", "time>1", "time<=1.50", "payload=0102")),
     *((FPDU, text, False) for text in ("time>1.5", "payload=1020", "payload=102000")),
     *((FPDU, text, True) for text in ("last=true", "last!=1", "offset=null", "offset!=0")),
     *((FPDU, text, False) for text in ("last=false", "offset<1")),
+    # The beginning of a text will do, if it is compared by order.
+    *((FPDU, text, True) for text in ("timestamp>2026-01-31T11", "src>10.0.0.12", "payload>01")),
+    *((FPDU, text, False) for text in ("timestamp<2026", "timestamp=null", "src>10.0.0.1:5")),
+    *((ENDED, text, True) for text in ("end.by=limit", "end.within_message=10.0.0.2:4000")),
     # One matching value of a list or an object is enough.
     *((FPDU, text, True) for text in ("frames=6", "frames>6", "frames!=8", "frames~7")),
     *((FPDU, text, False) for text in ("frames=8", "frames!=7")),
@@ -114,7 +120,21 @@ WRONG: list[tuple[str, tuple[str, ...], str]] = [
     ),
     ("src=10.0.0.1", RECORD_TYPES, "src is like 10.0.0.1:4000; ~ finds a part"),
     ("stag=8c1a3a01", RECORD_TYPES, "stag is like 0x0000001f"),
-    ("to=x", RECORD_TYPES, "to is like 0x1f"),
+    *((text, RECORD_TYPES, "to is like 0x1f") for text in ("to=x", "to<x", "to<true", "to>null")),
+    *(
+        (f"timestamp{text}", RECORD_TYPES, "timestamp is like 2026-01-31T12:00:00.000000000Z")
+        for text in ("=2026-01-31", ">yesterday", "<2026-01-31 12", ">=2026-01-31T12:00:00Z")
+    ),
+    ("reason=lost", RECORD_TYPES, "reason is one of acknowledged, connection ended,"),
+    ("rtr=sent", RECORD_TYPES, "rtr is one of send, write, read, null"),
+    ("rtr_agreed=x", RECORD_TYPES, "rtr_agreed is one of send, write, read, null"),
+    ("header.operation=Swapp", RECORD_TYPES, "is one of FetchAdd, CmpSwap, null"),
+    ("placed=late", RECORD_TYPES, "placed is one of in order, speculative"),
+    *((f"function={text}", RECORD_TYPES, "is like Initiate, Accept,") for text in ("foo", "Init")),
+    *(
+        (f"end.{text}", RECORD_TYPES, "is like responder or 10.0.0.1:4000")
+        for text in ("by=client", "by=Responder", "by=10.0.0.1", "within_message=limit")
+    ),
     ("src=4000", RECORD_TYPES, "src is like 10.0.0.1:4000"),
     ("src=null", RECORD_TYPES, "src is like 10.0.0.1:4000"),
     ("payload=102", RECORD_TYPES, "payload is like 001f"),
