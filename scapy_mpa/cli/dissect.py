@@ -29,6 +29,8 @@ connection, sender > receiver, the message, where it goes, and its payload:
   stag to        Tagged: where its payload goes
   qn msn mo      Untagged: queue, message, and where in the message
   L              the last DDP segment of its message
+  (cut off)      the capture lacks octets of its RDMAP header
+  (malformed)    the length of its RDMAP header is wrong
   CRC bad        CRCs that are good are not mentioned
   CRC off        neither side wants CRCs
   CRC unknown    the CRC was cut off

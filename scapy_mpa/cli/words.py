@@ -18,7 +18,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
-from scapy_mpa.wire.rdmap import HEADER_OPCODES
+from scapy_mpa.wire.rdmap import HEADER_LENGTHS
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, AtomicOperation, Opcode
 from scapy_mpa.wire.shown import counted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
@@ -122,10 +122,13 @@ def header_words(record: dict[str, Any]) -> str:
         return f" invalidates {record['invalidate_stag']}"
     if record["terminate"] is not None:
         return f": {record['terminate']['text']}"
-    if record["opcode"] not in HEADER_OPCODES:
+    opcode = record["opcode"]
+    if opcode not in HEADER_LENGTHS:
         return ""
-    header = record["header"]
-    return " (malformed)" if header is None else f" {_HEADERS[record['opcode']](header)}"
+    if record["header"] is not None:
+        return f" {_HEADERS[opcode](record['header'])}"
+    fewest, most = HEADER_LENGTHS[opcode]
+    return " (cut off)" if fewest <= record["payload_length"] <= most else " (malformed)"
 
 
 def _atomic_request(header: dict[str, Any]) -> str:

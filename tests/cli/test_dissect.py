@@ -35,6 +35,7 @@ def test_words() -> None:
     assert shown == (MADE / "words.txt").read_text().splitlines()
 
 
+HEADERLESS = {"tagged": False, "to": None, "qn": 1, "msn": 1, "mo": 0, "header": None}
 NO_MPA = {"dialect": None, "revision": None, "errors": 0}
 
 
@@ -46,6 +47,13 @@ NO_MPA = {"dialect": None, "revision": None, "errors": 0}
         (2, {"crc": "bad"}, " L, CRC bad, seq 5000"),
         (2, {"out_of_order": True}, " L, out of order, seq 5000"),
         (2, {"located_by": "search"}, " L, by search, seq 5000"),
+        (2, {**HEADERLESS, "opcode": 1, "payload_length": 28}, " 28 octets L (cut off), seq 5000"),
+        (
+            2,
+            {**HEADERLESS, "opcode": 1, "payload_length": 27},
+            " 27 octets L (malformed), seq 5000",
+        ),
+        (2, {**HEADERLESS, "opcode": 7, "payload_length": 4}, " 4 octets L (cut off), seq 5000"),
         (3, {"fpdus": 0, "messages": 2}, "Send missing messages qn 0 msn 4 to 5, 1 octet cut off"),
         (3, {"missing": [[None, None]]}, "2 DDP segments, lacks its beginning, perhaps, "),
         (4, {"request_identifier": 9, "answers": None}, ", request identifier 9, answers one of "),
