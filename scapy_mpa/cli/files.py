@@ -80,7 +80,7 @@ def read_files(
         return FAILED
     # A table of connections reports that itself.
     if not has_selected and not selection.is_of_connections:
-        complain("nothing was found for the selected hosts, ports, times and frames")
+        complain("nothing was found for the selected hosts, ports, times, frames and conditions")
     return status
 
 

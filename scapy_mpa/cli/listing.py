@@ -98,6 +98,8 @@ class Listing(NamedTuple):
         def line(record: Record) -> bytes:
             is_selected = selection is None or selection.has_capture(record)
             is_listed = is_selected and record["type"] in self.types
+            if is_listed and selection is not None and selection.conditions:
+                reading.has_selected = True
             return text_of([json_of(record)]) if is_listed else b""
 
         has_begun = False

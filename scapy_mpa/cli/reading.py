@@ -72,7 +72,7 @@ class Reading:
         self.has_findings = False
         """Whether there was an error in the selected part."""
         self.has_selected = False
-        """Whether there was an event of the selected connections and times."""
+        """Whether a record of any type was selected."""
         self.next_number = first_number
         """The number for the next connection; final after the whole capture was read."""
         self.selection = selection
@@ -208,8 +208,9 @@ class Reading:
                 return isinstance(event, MessageRecovered)
             is_in_time = number in self._active
             self._active.discard(number)
-        self.has_selected = self.has_selected or is_in_time
-        return is_in_time and selection.has_event(event, self.clock)
+        is_selected = is_in_time and selection.has_event(event, self.clock)
+        self.has_selected = self.has_selected or is_selected
+        return is_selected
 
     def _is_in_time(self, event: RecordedEvent, selection: Selection) -> bool:
         """Return whether an event was found, or one of its frames captured, in a selected time."""

@@ -294,8 +294,11 @@ def test_any_text(option: str, text: str, other: str) -> None:
         (("--port", 9), True),
         (("--between", 9000, 9001), True),
         (("--frames", 1), True),
-        # An unmet condition, or a type without records, needs no message.
-        (("--where", "ulpdu_length>60000"), False),
+        (("--where", "ulpdu_length>60000"), True),
+        (("--where", "any=795c0a00", "--type", "message"), True),
+        (("--where", "any=795c0a00", "--json"), True),
+        (("--where", "type=capture", "--json"), False),
+        # A type without records needs no message.
         (("--port", 7174, "--type", "overlap"), False),
         ((), False),
     ],
@@ -303,5 +306,6 @@ def test_any_text(option: str, text: str, other: str) -> None:
 def test_nothing_is_selected(options: tuple[object, ...], is_reported: bool) -> None:
     """If nothing is selected, one line says why, for any number of files."""
     message = run("dissect", *options, RPING, RPING).stderr
-    line = "scapy-mpa: nothing was found for the selected hosts, ports, times and frames\n"
+    what = "hosts, ports, times, frames and conditions"
+    line = f"scapy-mpa: nothing was found for the selected {what}\n"
     assert message == line * is_reported
