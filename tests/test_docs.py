@@ -48,7 +48,7 @@ def check_commands(text: str, request: pytest.FixtureRequest) -> None:
         else:
             found = run(*arguments).output
         for program, *arguments in filters:
-            assert program in ("jq", "wc")
+            assert program in ("jq", "wc", "sort", "uniq")
             path = request.getfixturevalue("jq") if program == "jq" else program
             found = answer(path, *arguments, given=found)
         assert found == output
