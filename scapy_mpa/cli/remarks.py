@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.capture.reason import LINK_TYPE
+from scapy_mpa.capture.reason import LINK_TYPE, NOT_TCP
 from scapy_mpa.wire.shown import counted
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def nothing_followed(counts: Counter[str]) -> str:
     advice = "capture where TCP can be seen, with whole headers"
     if all(reason.startswith(LINK_TYPE.format("")) for reason in counts):
         advice = "if you know what it is, name it with --link-type N=LINK; or capture on Ethernet"
+    elif NOT_TCP in counts:
+        advice += ", or name the UDP port of VXLAN with --vxlan-port N"
     number = counted(counts.total(), "frame")
     return f"nothing can be followed in {number}: {_reasons(counts)}; {advice}"
 
