@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import enum
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Final, Literal, SupportsBytes, TypeVar
+from typing import Any, ClassVar, Final, Literal, SupportsBytes, TypeVar
 
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import ETHERNET, Frame
@@ -27,6 +26,7 @@ from scapy_mpa.craft.script import (
     Item,
     Message,
     PauseItem,
+    Phase,
     ResetItem,
     SegmentItem,
     StartupItem,
@@ -54,15 +54,6 @@ from scapy_mpa.wire.startup import StartupKind, build_enhanced
 
 _ISNS: Final = (1000, 5000)
 _MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
-
-
-class Phase(enum.Enum):
-    """The phase that a conversation is in."""
-
-    STREAMING = enum.auto()
-    FULL = enum.auto()
-    REJECTED = enum.auto()
-    CLOSED = enum.auto()
 
 
 _Conversation = TypeVar("_Conversation", bound="Conversation")
@@ -130,6 +121,9 @@ class Conversation:
     :raises LocalProtocolError: a value is out of range, or both ends are the same.
     """
 
+    _responder_waits: ClassVar = True
+    """Whether the Responder waits for the Initiator's first FPDU (RFC 5044 7.1.2 rule 4)."""
+
     def __init__(
         self,
         initiator: Endpoint = USUAL_INITIATOR,
@@ -191,9 +185,6 @@ class Conversation:
         """The items, in the order in which they happen."""
         self._connect((initiator, responder))
         self._strict = strict
-        self._phase = Phase.STREAMING
-        self._responder_may_send = False
-        self._terminated: frozenset[int] = frozenset()
         self.messages = 0
         """Number of messages so far."""
         self._set_sides(Side(self, INITIATOR), Side(self, RESPONDER))
@@ -282,7 +273,6 @@ class Conversation:
             StartupItem(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, **reply),
         )
         self.append_checked(*map(self._checked_startup, items))
-        self._phase = Phase.REJECTED if rejected else Phase.FULL
         if self.options.has_rtr_frame and not rejected:
             self.initiator.rtr_frame(rtr_private_data)
         if rtr is not None:
@@ -316,7 +306,6 @@ class Conversation:
         """
         number("side", side, INITIATOR, RESPONDER)
         self.append(CloseItem(side, both))
-        self._phase = Phase.CLOSED
 
     def reset(self, side: int = INITIATOR) -> None:
         """Send a RST.
@@ -325,7 +314,6 @@ class Conversation:
         """
         number("side", side, INITIATOR, RESPONDER)
         self.append(ResetItem(side))
-        self._phase = Phase.CLOSED
 
     # -- segments, frames, truth -------------------------------------------------------------------
 
@@ -506,9 +494,6 @@ class Conversation:
         """Append items to the script; for SCTP also those of
         :mod:`scapy_mpa.craft.sctp.script`."""
         self.script += items
-        self._responder_may_send = self._responder_may_send or any(
-            isinstance(each, FPDUItem) and each.side == INITIATOR for each in items
-        )
 
     def append_checked(self, *items: Any) -> None:
         """Append items, if all of them can be expressed on the wire.
@@ -535,15 +520,13 @@ class Conversation:
             )
         elif self._phase is Phase.CLOSED:
             self.refuse("the TCP connection is closed")
-        elif message.side == RESPONDER and not self._responder_may_send:
+        elif message.side == RESPONDER and self._responder_waits and not self._is_freed():
             self.refuse(
                 "the Responder sends nothing before it has received an FPDU: let the Initiator "
                 "speak first (RFC 5044 7.1.2 rule 4)"
             )
-        elif message.side in self._terminated:
+        elif self._has_terminated(message.side):
             self.refuse(f"the {SIDES[message.side]} has sent a Terminate (RFC 5040 5.4)")
-        if message.opcode == Opcode.TERMINATE:
-            self._terminated |= {message.side}
         self.messages += 1
         self.append(*items)
 
@@ -554,10 +537,9 @@ class Conversation:
                 "an Rtr Frame follows a Reply that accepts, if S is set in Request and Reply "
                 "(rtr-frame-proposal-2007 2, 5)"
             )
-        if self._responder_may_send:
+        if self._is_freed():
             self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
         self.append_checked(self._checked_startup(item))
-        self._responder_may_send = True
 
     def refuse(self, text: str) -> None:
         """Raise an error if the conversation is strict.
@@ -570,6 +552,33 @@ class Conversation:
             )
 
     # -- inside -----------------------------------------------------------------------------------
+
+    # What was sent is looked up in the script, since a caller may change that.  Each search ends at
+    # the latest message of the side, so that it stays short in a long script.
+
+    @property
+    def _phase(self) -> Phase:
+        """The phase at the end of the script: that of the last item which tells one."""
+        phases = (getattr(each, "phase", None) for each in reversed(self.script))
+        return next((each for each in phases if each is not None), Phase.STREAMING)
+
+    def _is_freed(self) -> bool:
+        """Return whether the Responder may send: it has done so, or has received what it awaits."""
+        return any(
+            each.side == INITIATOR or each.message is not None
+            if isinstance(each, SegmentItem)
+            else isinstance(each, StartupItem) and each.kind is StartupKind.RTR
+            for each in reversed(self.script)
+        )
+
+    def _has_terminated(self, side: int) -> bool:
+        """Return whether the last message of a side is a Terminate."""
+        sent = (
+            each.message.opcode == Opcode.TERMINATE
+            for each in reversed(self.script)
+            if isinstance(each, SegmentItem) and each.message is not None and each.side == side
+        )
+        return next(sent, False)
 
     def _connect(self, endpoints: tuple[Endpoint, Endpoint]) -> None:
         """Set the two ends of the connection."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from scapy_mpa.craft.conversation import Conversation, Phase
+from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint
 from scapy_mpa.craft.given import as_octets, number, pair
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, SIDES
@@ -20,6 +20,7 @@ from scapy_mpa.craft.script import (
     FrameOverrides,
     IndicationItem,
     Message,
+    Phase,
 )
 from scapy_mpa.craft.side import Side
 from scapy_mpa.records.record import Record
@@ -94,6 +95,7 @@ class IFTConversation(Conversation):
     initiator: IFTSide
     responder: IFTSide
     sides: tuple[IFTSide, IFTSide]
+    _responder_waits = False
 
     def __init__(
         self,
@@ -160,9 +162,6 @@ class IFTConversation(Conversation):
         for side in (first, 1 - first):
             indication = self.options.announced[side]._replace(ph=side != first)
             self.append_checked(IndicationItem(side, indication._replace(**fields)))
-        self._phase = Phase.FULL
-        # After both indications, either side may send.
-        self._responder_may_send = True
 
     def startup(self, *arguments: Any, **fields: Any) -> None:
         """Raise an error: there are no startup frames.  Use :meth:`negotiate`.

@@ -63,6 +63,7 @@ def recorded(
     It has the FPDUs with a good CRC, or with CRCs off, in the order of their stream; those of the
     two sides are in the order of the capture.  TCP segments, Markers and CRCs are made anew, in the
     layout of osc or SoftUiWARP if that was recognised.  The capture is read only as far as needed.
+    At the end, both sides close; remove that item of the script to go on with verbs.
 
     :param path: as for :func:`~scapy_mpa.capture.open_capture`.
     :param connection: its number; None: the first one with a Request, a Reply and an FPDU.

@@ -12,9 +12,10 @@ is sent as it is, right or wrong, and all others are still computed.  So an item
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.options import SIDES
@@ -43,6 +44,15 @@ __all__ = [
 ]
 
 _Segment = TypeVar("_Segment", bound="SegmentItem")
+
+
+class Phase(enum.Enum):
+    """The phase that a conversation is in after an item, for those items that tell it."""
+
+    STREAMING = enum.auto()
+    FULL = enum.auto()
+    REJECTED = enum.auto()
+    CLOSED = enum.auto()
 
 
 class Message(NamedTuple):
@@ -123,6 +133,11 @@ class StartupItem(_ShortRepr):
     """Octets between header and Private Data; None: 8 zeros with revision 129 (erdma), else
     none."""
 
+    @property
+    def phase(self) -> Phase:
+        """The phase after it."""
+        return Phase.REJECTED if self.rejected else Phase.FULL
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Overrides(_ShortRepr):
@@ -152,6 +167,7 @@ class Overrides(_ShortRepr):
 class SegmentItem:
     """An FPDU, or a frame of iWARP Framing for TCP.  It carries a DDP segment, or any octets."""
 
+    phase: ClassVar = Phase.FULL
     side: int
     ulpdu: bytes
     message: Message | None = None
@@ -214,6 +230,7 @@ class FPDUItem(SegmentItem):
 class IndicationItem:
     """An adaption indication (draft-williams-iwarp-ift-01 4.1)."""
 
+    phase: ClassVar = Phase.FULL
     side: int
     indication: AdaptionIndication
 
@@ -288,6 +305,7 @@ class PauseItem:
 class CloseItem:
     """A side sends its FIN, and its peer sends one, too."""
 
+    phase: ClassVar = Phase.CLOSED
     side: int
     both: bool = True
     """False: the peer only acknowledges the FIN, and may go on."""
@@ -297,6 +315,7 @@ class CloseItem:
 class ResetItem:
     """A side sends a RST."""
 
+    phase: ClassVar = Phase.CLOSED
     side: int
 
 

@@ -6,7 +6,7 @@ Each verb appends items to the conversation's script.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Protocol, TypeVar
@@ -18,12 +18,14 @@ from scapy_mpa.craft.script import (
     FlushItem,
     FPDUItem,
     FrameItem,
+    Item,
     Message,
     OctetsItem,
     Overrides,
+    SegmentItem,
     StartupItem,
 )
-from scapy_mpa.wire.ddp import DDPHeader, ulpdus_of
+from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of, ulpdus_of
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
     AtomicRequest,
@@ -71,6 +73,7 @@ class Script(Protocol):
     mulpdus: tuple[int, int]
     options: Options
     messages: int
+    script: list[Item]
 
     def append(self, *items: Any) -> None: ...
     def add_rtr_frame(self, item: StartupItem) -> None: ...
@@ -95,7 +98,7 @@ class Side:
         self._conversation = conversation
         self.index = index
         """0 for the Initiator, 1 for the Responder."""
-        self._msns: Counter[int] = Counter()
+        self._set_msns: dict[int, int] = {}
         self._outstanding: deque[Message] = deque()
 
     def __repr__(self) -> str:
@@ -107,7 +110,7 @@ class Side:
         """Return a copy of this side for another conversation."""
         made = copy(self)
         made._conversation = conversation
-        made._msns, made._outstanding = self._msns.copy(), self._outstanding.copy()
+        made._set_msns, made._outstanding = self._set_msns.copy(), self._outstanding.copy()
         return made
 
     @property
@@ -407,13 +410,23 @@ class Side:
         """
         number("QN", qn, 0, _WORD)
         number("MSN", msn, 0, _WORD)
-        self._msns[qn] = msn - 1
+        self._set_msns[qn] = msn
 
     # -- inside -----------------------------------------------------------------------------------
 
     def next_msn(self, qn: int) -> int:
-        """Return the MSN of this side's next message on a queue (RFC 5041 4.3)."""
-        return self._msns[qn] + 1 & _WORD
+        """Return the MSN of this side's next message on a queue (RFC 5041 4.3).
+
+        It is the one that was set, or follows that of the last message in the script.
+        """
+        if qn in self._set_msns:
+            return self._set_msns[qn]
+        for item in reversed(self._conversation.script):
+            if isinstance(item, SegmentItem) and item.side == self.index:
+                sent = item.message or ddp_header_of(item.ulpdu)
+                if sent is not None and sent.qn == qn and sent.msn is not None:
+                    return sent.msn + 1 & _WORD
+        return 1
 
     def _answered(self, given: Message | None, fits: Callable[[Message], bool]) -> Message | None:
         """Return the Request that a Response answers, and remove it from the outstanding ones.
@@ -451,7 +464,7 @@ class Side:
         message = self._send(
             opcode, payload, invalidate_stag, qn=qn, msn=self.next_msn(qn), **fields
         )
-        self._msns[qn] += 1
+        self._set_msns.pop(qn, None)
         return message
 
     def _send(

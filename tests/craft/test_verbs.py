@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from scapy_mpa.craft import Conversation, FPDUItem
+from scapy_mpa.craft import CloseItem, Conversation, FPDUItem, Item, ResetItem, StartupItem
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import AtomicOperation
+from scapy_mpa.wire.startup import StartupKind
 from tests.craft.reading import Record
 from tests.truth import messages
 
@@ -49,11 +50,11 @@ def test_ulpdus_are_those_of_the_oracle() -> None:
         *messages.read_request(1, 1, 2, 33, 3, 4),
     ]
     request = fpdus(conversation)[-1]
-    conversation.script.clear()
+    before = len(ulpdus(conversation))
     right.read_response(b"x" * 33)
     # It copies length and headers of the FPDU in error (RFC 5040 4.8).
     right.terminate(0, 1, 0, in_error=request)
-    assert ulpdus(conversation) == [
+    assert ulpdus(conversation)[before:] == [
         *messages.read_response(1, 2, b"x" * 33),
         *messages.terminate(0, 1, 0, request.ulpdu),
     ]
@@ -128,6 +129,40 @@ def test_rtr(rtr: Any, flags: str, opcode: int) -> None:
     assert (reply["control_flags"], reply["ird"], reply["ord"]) == (flags, 4, 3)
     assert (request["pd_length"], request["private_data"]) == (6, b"hi".hex())
     assert truth(conversation, "fpdu")[0]["opcode"] == opcode
+    conversation.responder.send()
+
+
+STARTUPS = StartupItem(0, StartupKind.REQUEST), StartupItem(1, StartupKind.REPLY)
+REJECTED = StartupItem(1, StartupKind.REPLY, rejected=True)
+FIRST, LATER = (FPDUItem(0, messages.send(msn, b"", mulpdu=99)[0]) for msn in (1, 7))
+WRITTEN = FPDUItem(0, messages.write(1, 0, b"", 99)[0])
+
+
+@pytest.mark.parametrize(
+    ("script", "msn", "error"),
+    [
+        *[((), 1, None), (STARTUPS, 1, None), (STARTUPS[:1], 1, None)],
+        *[((FIRST,), 2, None), ((*STARTUPS, FIRST, LATER, WRITTEN), 8, None)],
+        *[((*STARTUPS, WRITTEN), 1, None), ((*STARTUPS, FPDUItem(0, b"?")), 1, None)],
+        *[((STARTUPS[0], REJECTED), 0, "rejected"), ((*STARTUPS, CloseItem(0)), 0, "closed")],
+        *[((*STARTUPS, ResetItem(1)), 0, "closed"), ((STARTUPS[0], REJECTED, *STARTUPS), 1, None)],
+    ],
+)
+def test_verbs_go_on_from_any_script(script: tuple[Item, ...], msn: int, error: str | None) -> None:
+    """Verbs do what the script requires, whoever has written it: nothing but a Send is added.
+
+    :param msn: MSN of the Send.
+    :param error: what the error of a strict conversation says; None: there is none.
+    """
+    conversation = Conversation(handshake=False)
+    conversation.script += script
+    if error is not None:
+        with pytest.raises(LocalProtocolError, match=error):
+            conversation.initiator.send(b"more")
+        return
+    assert conversation.initiator.send(b"more").msn == msn
+    assert [*map(type, conversation.script)] == [*map(type, script or STARTUPS), FPDUItem]
+    # The Responder has received an FPDU.
     conversation.responder.send()
 
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from scapy_mpa.capture.headers import SCTP_PROTOCOL
 from scapy_mpa.craft.captured import Captured
-from scapy_mpa.craft.conversation import Conversation, Phase
+from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.craft.script import Phase, StartupItem
 from scapy_mpa.craft.sctp.packets import OVERHEAD, SctpSegment, packets_of
 from scapy_mpa.craft.sctp.script import CARRIED, AssociateItem, ControlItem, chunk_of
 from scapy_mpa.craft.segment import Segment
@@ -65,6 +65,9 @@ class SctpConversation(Conversation):
     :raises LocalProtocolError: a value is out of range.
     """
 
+    # DDP Segments cannot be taken for session control, so no side must wait (RFC 6581 7).
+    _responder_waits = False
+
     def __init__(
         self,
         *args: Any,
@@ -86,8 +89,6 @@ class SctpConversation(Conversation):
             )
         mulpdu = self.options.mulpdu or (self.options.mss & ~3) - OVERHEAD
         self.mulpdus = mulpdu, mulpdu
-        # DDP Segments cannot be taken for session control, so no side must wait (RFC 6581 7).
-        self._responder_may_send = True
         if handshake:
             self.append(AssociateItem())
 

@@ -12,12 +12,13 @@ from typing import Any, Final
 from scapy_mpa.craft.enhanced import enhanced_octets
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.craft.script import FPDUItem, Phase
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.sctp_chunks import DDP_ADAPTATION
 from scapy_mpa.wire.sctp_ddp import (
     SEGMENT_PPID,
     SESSION_CONTROL_PPID,
+    FunctionCode,
     SessionControl,
     build_session_control,
 )
@@ -48,6 +49,12 @@ class ControlItem:
     """Letters out of ``ABCD``. Enhanced data are there if this, ``ird`` or ``ord`` is not None."""
     ird: int | None = None
     ord: int | None = None
+
+    @property
+    def phase(self) -> Phase:
+        """The phase after it."""
+        rejects = FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT
+        return Phase.REJECTED if self.function_code in rejects else Phase.FULL
 
     @property
     def control(self) -> SessionControl:
