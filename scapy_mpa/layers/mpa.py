@@ -99,6 +99,10 @@ class _Startup(_ConnectionSetup):
         OffWire(NoteField("provenance", None)),
     ]
 
+    def init_fields(self, *args: Any) -> None:
+        super().init_fields(*args)
+        self.packetfields = [self.get_field("private_data")]
+
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
         if self.pd_length is None:
             length = len(pkt) - STARTUP_HEADER_LENGTH

@@ -86,7 +86,8 @@ def split_private_data(frame: type[Packet], layer: type[PrivateData], **fields: 
 class PrivateDataField(StrLenField):
     """Private Data as octets or as a layer."""
 
-    # Not holds_packets, because then Scapy expects a packet always.
+    # Not holds_packets, because then Scapy expects a packet always.  Startup frames list this field
+    # among their packetfields, so that Scapy finds its layer.
     ismutable = True
 
     def m2i(self, pkt: Any, x: Any) -> Any:

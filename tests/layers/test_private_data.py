@@ -88,6 +88,8 @@ def test_rpc_is_told_by_its_magic_number(
     packet = frame(private_data=layer, **options)
     read = frame(bytes(packet))
     assert read.private_data == layer
+    assert RPCRDMAPrivateData in read
+    assert read.getlayer(RPCRDMAPrivateData, send_size=layer.send_size) is read.private_data
     assert bytes(read) == bytes(packet)
     assert read.show(dump=True).count("RPC-over-RDMA") == 1
     assert "octets of Private Data" in read.summary()
@@ -131,7 +133,10 @@ def test_wire_nvme(qid: int, hrqsize: int, hsqsize: int, cntlid: int) -> None:
 @given(st.binary(max_size=40))
 def test_nothing_is_guessed(octets: bytes) -> None:
     """Octets without a magic number stay octets, whatever length they have."""
-    assert MPARequest(bytes(MPARequest(private_data=octets))).private_data == octets
+    read = MPARequest(bytes(MPARequest(private_data=octets)) + b"payload")
+    assert read.private_data == octets
+    assert RPCRDMAPrivateData not in read
+    assert read[Raw].load == b"payload"
 
 
 @pytest.mark.usefixtures("bound")
@@ -169,7 +174,8 @@ def test_wrong_bindings(layer: Any, fields: dict[str, int], text: str) -> None:
 @pytest.mark.usefixtures("bound")
 def test_captures() -> None:
     """NFS and NVMe of the Linux kernel: what both sides say of themselves."""
-    of_nfs = [each.private_data for each in rdmpa(PCAPS / "ulp_nfs4_rdma_crcoff.pcap")[:2]]
+    nfs = rdmpa(PCAPS / "ulp_nfs4_rdma_crcoff.pcap")[RPCRDMAPrivateData]
+    of_nfs = [each[RPCRDMAPrivateData] for each in nfs]
     assert [(each.send_size, each.receive_size) for each in of_nfs] == [(4096, 4096)] * 2
     assert [each.remote_invalidation for each in of_nfs] == [1, 0]
     packets = rdmpa(PCAPS / "ulp_nvme_rdma_crcoff.pcap.gz")
