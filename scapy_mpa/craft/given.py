@@ -17,6 +17,16 @@ LATEST: Final = LATEST_SECOND
 """The latest time that a pcapng file can hold, in seconds since the epoch."""
 
 
+_WHOLES: Final = {
+    "ulpdu": ("payload", "FPDU", "IFTFrame", "DDPSegmentChunk"),
+    **dict.fromkeys(
+        ("private_data", "reply_private_data", "rtr_private_data"),
+        ("private_data", "MPARequest", "MPAReply", "MPARtr", "DDPStreamSessionControl"),
+    ),
+}
+"""By the name of a value: the field of layers that it is, and the names of these layers."""
+
+
 def number(name: str, value: int, low: int, high: int, *, least: str = "") -> None:
     """Check that a value is in the range from ``low`` to ``high``.
 
@@ -58,10 +68,15 @@ def as_octets(name: str, value: object) -> bytes:
     """Return a value as octets: octets, or an object that becomes octets, such as a layer.
 
     :param name: the name of the value, for the error.
-    :raises LocalProtocolError: it cannot become octets.
+    :raises LocalProtocolError: it cannot become octets, or it is a packet with a layer that the
+        value is only a part of.
     """
     if type(value) is bytes:
         return value
+    if hasattr(value, "haslayer"):
+        part, *wholes = _WHOLES.get(name, ("",))
+        for layer in filter(value.haslayer, wholes):
+            raise LocalProtocolError(f"{name} is not a whole {layer}; give packet[{layer}].{part}")
     # bytes() would make n zeros of a number n.
     if isinstance(value, bytearray | memoryview | SupportsBytes):
         return bytes(value)

@@ -369,6 +369,7 @@ class Side:
     def fpdu(self, ulpdu: bytes, **overrides: Any) -> FPDUItem:
         """Send an FPDU with any ULPDU in it, any field overridden.
 
+        :param ulpdu: octets, or a layer, such as ``packet[FPDU].payload``.
         :param overrides: fields of :class:`~scapy_mpa.craft.script.Overrides`.
         """
         ulpdu = as_octets("ulpdu", ulpdu)

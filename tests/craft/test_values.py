@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from scapy.layers.l2 import Ether
 
 from scapy_mpa.craft import (
     ChunkItem,
@@ -24,7 +25,7 @@ from scapy_mpa.craft import (
 )
 from scapy_mpa.craft import impairments as known
 from scapy_mpa.craft.impairments import impair
-from scapy_mpa.layers import DDPUntagged
+from scapy_mpa.layers import FPDU, DDPUntagged, IFTFrame, MPAReply
 from scapy_mpa.wire.errors import LocalProtocolError
 
 KINDS: Final = Conversation, IFTConversation, SctpConversation
@@ -198,6 +199,13 @@ def side() -> Side:
         (lambda: known.Loss(0.1, distance=2), "a distance 2 is not in 3 to"),
         (lambda: known.Overlap(0.1, reach=0), "an overlap 0 is not in 1 to"),
         (lambda: known.LateStart(-1), "a number of segments -1 is not in 0 to"),
+        (lambda: side().fpdu(FPDU()), r"ulpdu is not a whole FPDU; give packet\[FPDU\].payload"),
+        (lambda: side().fpdu(Ether() / FPDU(b"\0\1?")), "not a whole FPDU"),
+        (lambda: IFTConversation().initiator.frame(IFTFrame()), "not a whole IFTFrame"),
+        (
+            lambda: Conversation().startup(reply_private_data=MPAReply()),
+            r"reply_private_data is not a whole MPAReply; give packet\[MPAReply\].private_data",
+        ),
         (lambda: Conversation(markers=(True,)), r"markers \(True,\) is neither"),
         (lambda: Conversation(mulpdu=60), r"MULPDU 60 is not in 70 \(an Atomic Request, "),
         (
@@ -320,5 +328,7 @@ def test_octets_of_any_kind(make: Callable[[bytes], Any]) -> None:
     conversation.initiator.send(make(buffer))
     buffer[:] = b"other"
     conversation.initiator.fpdu(DDPUntagged() / b"layer")
-    found = [getattr(each, "ulpdu", b"")[-5:] for each in conversation.script[-2:]]
-    assert found == [b"hello", b"layer"]
+    conversation.initiator.fpdu((FPDU() / DDPUntagged() / b"under")[FPDU].payload)
+    found = [getattr(each, "ulpdu", b"")[-5:] for each in conversation.script[-3:]]
+    assert found == [b"hello", b"layer", b"under"]
+    conversation.initiator.octets(FPDU() / b"whole")
