@@ -336,7 +336,7 @@ class Side:
         etype: int,
         error_code: int,
         *,
-        in_error: FPDUItem | None = None,
+        in_error: SegmentItem | Message | None = None,
         **fields: Any,
     ) -> Message:
         """Send a Terminate (RFC 5040 4.8); this side's last message.
@@ -344,8 +344,8 @@ class Side:
         :param layer: 4 bits.
         :param etype: 4 bits.
         :param error_code: 8 bits.
-        :param in_error: the peer's FPDU that caused it: DDP Segment Length and headers are copied,
-            where the error has them (figure 10).
+        :param in_error: the peer's FPDU that caused it, or the peer's message, whose first FPDU is
+            meant: DDP Segment Length and headers are copied, where the error has them (figure 10).
         :param fields: other arguments of :func:`~scapy_mpa.wire.terminate.build_terminate`.
         """
         number("layer", layer, 0, 0xF)
@@ -359,9 +359,10 @@ class Side:
                 f"no standard defines {terminate_text(layer, etype, error_code)} (RFC 5040 4.8)"
             )
         if in_error is not None:
-            if in_error.side == self.index:
+            wrong = self._segment_of(in_error)
+            if wrong.side == self.index:
                 self._conversation.refuse("a Terminate quotes an FPDU of the peer (RFC 5040 4.8)")
-            fields = copied_headers(layer, etype, in_error.ulpdu) | fields
+            fields = copied_headers(layer, etype, wrong.ulpdu) | fields
         return self._untagged(Opcode.TERMINATE, build_terminate(layer, etype, error_code, **fields))
 
     # -- anything ---------------------------------------------------------------------------------
@@ -444,6 +445,17 @@ class Side:
             raise LocalProtocolError(f"{quoted(given, 200)} is not outstanding")
         outstanding.remove(given)
         return given
+
+    def _segment_of(self, in_error: object) -> SegmentItem:
+        """Return an FPDU, or the first one of a message."""
+        if isinstance(in_error, SegmentItem):
+            return in_error
+        for item in self._conversation.script:
+            if isinstance(item, SegmentItem) and item.message == in_error:
+                return item
+        raise LocalProtocolError(
+            f"in_error {quoted(in_error, 200)} is neither an FPDU nor a message of the script"
+        )
 
     def _tagged(
         self, opcode: int, data: bytes, stag: int, to: int, *, answers: Message | None = None

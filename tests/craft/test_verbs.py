@@ -78,6 +78,20 @@ def test_headers_in_a_terminate(error: tuple[int, int, int], bits: int) -> None:
         assert (header[2] >> 5, len(header)) == (wanted, {0: 4, 6: 24, 7: 52}[wanted])
 
 
+def test_a_terminate_takes_a_message() -> None:
+    """A message stands for its first FPDU."""
+    conversation = Conversation()
+    write = conversation.initiator.write(bytes(3000), stag=7)
+    first = fpdus(conversation)[0]
+    for in_error in (first, write):
+        made = conversation.with_script(conversation.script)
+        made.responder.terminate(1, 1, 0, in_error=in_error)
+        assert ulpdus(made)[-1] == messages.terminate(1, 1, 0, first.ulpdu)[0]
+    for wrong in (5, first.ulpdu, write._replace(number=9)):
+        with pytest.raises(LocalProtocolError, match=r"^in_error .* is neither an FPDU nor a mes"):
+            conversation.responder.terminate(1, 1, 0, in_error=wrong)
+
+
 def test_masks_of_atomics() -> None:
     """FetchAdd adds numbers of 64 bits, so Add Mask is zero (RFC 7306 5.1.1). It compares nothing
     (5.2.1).
