@@ -256,6 +256,8 @@ class Conversation:
             self.refuse(
                 "startup frames come before the first FPDU and before the FIN (RFC 5044 7.1.2)"
             )
+        if rtr is not None and rejected:
+            self.refuse("an RTR indication follows only a Reply that accepts (RFC 6581 9.2)")
         if rtr_private_data and (rejected or not self.options.has_rtr_frame):
             raise LocalProtocolError(
                 "rtr_private_data are those of an Rtr Frame, which follows only a Reply that "
@@ -268,13 +270,13 @@ class Conversation:
             self._check_enhanced(Request=request, Reply=reply)
         self._add_fields(request, self.options.rtr_frame[INITIATOR], extension)
         self._add_fields(reply, self.options.rtr_frame[RESPONDER], reply_extension)
-        items = (
+        items = [
             StartupItem(INITIATOR, StartupKind.REQUEST, private_data, **request),
             StartupItem(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, **reply),
-        )
-        self.append_checked(*map(self._checked_startup, items))
+        ]
         if self.options.has_rtr_frame and not rejected:
-            self.initiator.rtr_frame(rtr_private_data)
+            items.append(StartupItem(INITIATOR, StartupKind.RTR, rtr_private_data))
+        self.append_checked(*map(self._checked_startup, items))
         if rtr is not None:
             getattr(self.initiator, RTR(rtr).value)(b"")
 

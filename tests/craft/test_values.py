@@ -292,13 +292,22 @@ def test_startup_with_enhanced_data_in_the_reply() -> None:
         assert {name: getattr(reply, name[6:]) for name in given} == given
 
 
-@pytest.mark.parametrize("kind", [Conversation, SctpConversation])
-def test_refused_reply_leaves_no_request(kind: type[Conversation]) -> None:
-    """Startup frames are sent both, or not at all."""
-    conversation = kind()
+@pytest.mark.parametrize(
+    ("conversation", "given", "text"),
+    [
+        (Conversation(), {"reply_private_data": bytes(1 << 15)}, "exceed"),
+        (SctpConversation(), {"reply_private_data": bytes(1 << 15)}, "exceed"),
+        (Conversation(rtr_frame=True), {"rtr_private_data": bytes(513)}, "exceed"),
+        (Conversation(revision=2), {"rtr": "write", "rejected": True}, r"RFC 6581 9\.2"),
+    ],
+)
+def test_a_refused_startup_leaves_nothing(
+    conversation: Conversation, given: dict[str, Any], text: str
+) -> None:
+    """Startup frames are sent all, or not at all."""
     before = [*conversation.script]
-    with pytest.raises(LocalProtocolError, match="exceed"):
-        conversation.startup(reply_private_data=bytes(1 << 15))
+    with pytest.raises(LocalProtocolError, match=text):
+        conversation.startup(**given)
     assert [*conversation.script] == before
     conversation.startup()
 
