@@ -25,6 +25,7 @@ from scapy.fields import StrLenField
 from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer
+from scapy_mpa.wire.shown import quoted
 
 
 class PrivateData(_Layer):
@@ -62,9 +63,12 @@ def bind_private_data(frame: type[Packet], layer: type[PrivateData], **fields: A
 
     :param frame: ``MPARequest`` or ``MPAReply``.
     :param fields: only in frames whose fields have these values, such as ``rejected=1``.
-    :raises TypeError: the layer is not derived from :class:`PrivateData`, or the frame has no such
-        field.
+    :raises TypeError: one of both is no class, the layer is not derived from :class:`PrivateData`,
+        or the frame has no such field.
     """
+    for given in (frame, layer):
+        if not isinstance(given, type):
+            raise TypeError(f"{quoted(given)} is no class; give one, such as MPARequest")
     if not issubclass(layer, PrivateData):
         raise TypeError(
             f"{layer.__name__} is no layer of Private Data: derive it from PrivateData, whose "

@@ -159,16 +159,18 @@ def test_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layer", "fields", "text"),
+    ("frame", "layer", "fields", "text"),
     [
-        (Raw, {}, "Raw is no layer of Private Data: derive it from PrivateData"),
-        (SMBDirectPrivateData, {"revison": 1}, "MPARequest has no field revison"),
+        (MPARequest, Raw, {}, "Raw is no layer of Private Data: derive it from PrivateData"),
+        (MPARequest, SMBDirectPrivateData, {"revison": 1}, "MPARequest has no field revison"),
+        (MPARequest(), SMBDirectPrivateData, {}, "MPARequest.* is no class; give one, such as"),
+        (MPARequest, SMBDirectPrivateData(), {}, "SMBDirectPrivateData.* is no class"),
     ],
 )
-def test_wrong_bindings(layer: Any, fields: dict[str, int], text: str) -> None:
+def test_wrong_bindings(frame: Any, layer: Any, fields: dict[str, int], text: str) -> None:
     """A binding that cannot work is refused, before any frame is read."""
     with pytest.raises(TypeError, match=text):
-        bind_private_data(MPARequest, layer, **fields)
+        bind_private_data(frame, layer, **fields)
 
 
 @pytest.mark.usefixtures("bound")
