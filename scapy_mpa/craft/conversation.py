@@ -15,7 +15,7 @@ from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft.captured import Captured, captured_items
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
 from scapy_mpa.craft.enhanced import enhanced_fields
-from scapy_mpa.craft.given import LATEST, as_octets, nanoseconds, number, pair
+from scapy_mpa.craft.given import LATEST, as_octets, flag, nanoseconds, number, pair
 from scapy_mpa.craft.layout import Placed, lay_out, startup_frame
 from scapy_mpa.craft.options import INITIATOR, LONGEST_RTT, RESPONDER, SIDES, Options, Packing
 from scapy_mpa.craft.script import (
@@ -181,10 +181,10 @@ class Conversation:
         self.vlan = vlan
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
         """MULPDU of Initiator and Responder, in octets."""
-        self.script: list[Item] = [HandshakeItem()] if handshake else []
+        self.script: list[Item] = [HandshakeItem()] if flag("handshake", handshake) else []
         """The items, in the order in which they happen."""
         self._connect((initiator, responder))
-        self._strict = strict
+        self._strict = flag("strict", strict)
         self.messages = 0
         """Number of messages so far."""
         self._set_sides(Side(self, INITIATOR), Side(self, RESPONDER))
@@ -256,7 +256,7 @@ class Conversation:
             self.refuse(
                 "startup frames come before the first FPDU and before the FIN (RFC 5044 7.1.2)"
             )
-        if rtr is not None and rejected:
+        if flag("rejected", rejected) and rtr is not None:
             self.refuse("an RTR indication follows only a Reply that accepts (RFC 6581 9.2)")
         if rtr_private_data and (rejected or not self.options.has_rtr_frame):
             raise LocalProtocolError(
@@ -307,7 +307,7 @@ class Conversation:
         :param both: False: its peer sends no FIN.
         """
         number("side", side, INITIATOR, RESPONDER)
-        self.append(CloseItem(side, both))
+        self.append(CloseItem(side, flag("both", both)))
 
     def reset(self, side: int = INITIATOR) -> None:
         """Send a RST.

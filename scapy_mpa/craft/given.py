@@ -2,12 +2,12 @@
 """Checks of the values that a caller gives.
 
 Each value is checked where it is given.  So the error names the argument, not the code that would
-use it first.  A value of a wrong type raises what Python raises where it is used.
+use it first.
 """
 
 from __future__ import annotations
 
-from typing import Final, SupportsBytes
+from typing import Final, SupportsBytes, SupportsFloat
 
 from scapy_mpa.capture.write_pcapng import LATEST_SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -46,10 +46,9 @@ def share(name: str, value: float) -> None:
 
     :param name: the name of the value, for the error.
     :raises LocalProtocolError: it is not.
+    :raises TypeError: it is no number.
     """
-    # NaN fails every comparison.
-    if not 0 <= value <= 1:
-        raise LocalProtocolError(f"{name} is a share from 0 to 1, not {quoted(value)}")
+    _check(name, value, 1, "a share from 0 to 1")
 
 
 def nanoseconds(name: str, seconds: float, most: int) -> int:
@@ -58,10 +57,20 @@ def nanoseconds(name: str, seconds: float, most: int) -> int:
     :param name: the name of the value, for the error.
     :param most: the largest number of seconds.
     :raises LocalProtocolError: the value is not from 0 to ``most``.
+    :raises TypeError: it is no number.
     """
-    if not 0 <= seconds <= most:
-        raise LocalProtocolError(f"{name} is 0 to {most} seconds, not {quoted(seconds)}")
+    _check(name, seconds, most, f"0 to {most} seconds")
     return round(seconds * 1_000_000) * 1_000
+
+
+def _check(name: str, value: float, most: int, wanted: str) -> None:
+    """Check that a value is a number from 0 to ``most``."""
+    text = f"{name} is {wanted}, not {quoted(value)}"
+    if not isinstance(value, SupportsFloat):
+        raise TypeError(text)
+    # NaN fails every comparison.
+    if not 0 <= value <= most:
+        raise LocalProtocolError(text)
 
 
 def as_octets(name: str, value: object) -> bytes:
@@ -83,6 +92,17 @@ def as_octets(name: str, value: object) -> bytes:
     raise LocalProtocolError(
         f"{name} {quoted(value)} is neither octets nor a layer; give bytes, such as b'hello'"
     )
+
+
+def flag(name: str, value: object) -> bool:
+    """Return a flag.
+
+    :param name: the name of the value, for the error.
+    :raises LocalProtocolError: it is no bool.
+    """
+    if not isinstance(value, bool):
+        raise LocalProtocolError(f"{name} {quoted(value)} is neither True nor False")
+    return value
 
 
 def pair(name: str, value: object) -> tuple[bool, bool]:

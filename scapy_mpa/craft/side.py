@@ -12,7 +12,7 @@ from copy import copy
 from typing import Any, Protocol, TypeVar
 
 from scapy_mpa.craft.endpoint import Endpoint
-from scapy_mpa.craft.given import as_octets, number
+from scapy_mpa.craft.given import as_octets, flag, number
 from scapy_mpa.craft.options import RESPONDER, SIDES, Options
 from scapy_mpa.craft.script import (
     FlushItem,
@@ -63,6 +63,7 @@ _SENDS = {
     (True, True): Opcode.SEND_WITH_SE_AND_INVALIDATE,
 }
 """By whether a Send has Solicited Event, and whether it invalidates an STag."""
+_IMMEDIATES = Opcode.IMMEDIATE_DATA, Opcode.IMMEDIATE_DATA_WITH_SE
 
 
 class Script(Protocol):
@@ -129,7 +130,7 @@ class Side:
         :param invalidate_stag: the STag that the receiver is to invalidate, 32 bits.
         :param solicited: with Solicited Event.
         """
-        opcode = _SENDS[solicited, invalidate_stag is not None]
+        opcode = _SENDS[flag("solicited", solicited), invalidate_stag is not None]
         return self._untagged(opcode, as_octets("data", data), invalidate_stag=invalidate_stag)
 
     def write(self, data: bytes = b"", stag: int = 1, to: int = 0) -> Message:
@@ -147,7 +148,7 @@ class Side:
         :param data: exactly 8 octets.
         :param solicited: with Solicited Event.
         """
-        opcode = Opcode.IMMEDIATE_DATA_WITH_SE if solicited else Opcode.IMMEDIATE_DATA
+        opcode = _IMMEDIATES[flag("solicited", solicited)]
         return self._untagged(opcode, build_immediate_data(ImmediateData(as_octets("data", data))))
 
     # -- RDMA Read --------------------------------------------------------------------------------

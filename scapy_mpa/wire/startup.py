@@ -22,7 +22,7 @@ set in Request and Reply.  The text of the proposal and its octets spell the Key
 import enum
 from operator import index
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, SupportsIndex
 
 from scapy_mpa.wire.dialect import (
     BY_REVISION,
@@ -239,6 +239,8 @@ def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:
     :raises LocalProtocolError: a number does not fit its 14 bits, or a letter is no flag's.
     :raises TypeError: IRD or ORD is no whole number.
     """
+    if not (isinstance(ird, SupportsIndex) and isinstance(ord, SupportsIndex)):
+        raise TypeError(f"IRD and ORD are whole numbers, not {quoted(ird)} and {quoted(ord)}")
     if not (0 <= ird <= _DEPTH and 0 <= ord <= _DEPTH) or set(control_flags) - {*_CONTROL_FLAGS}:
         raise LocalProtocolError(
             f"control flags {quoted(control_flags)}, IRD {quoted(ird)}, ORD {quoted(ord)}: letters "

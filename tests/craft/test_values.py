@@ -262,12 +262,44 @@ def test_messages_of_errors(act: Callable[[], object], text: str) -> None:
     [
         (lambda: Conversation("10.0.0.1:4"), "'10.0.0.1:4' is no Endpoint; give Endpoint"),
         (lambda: Conversation(revision="2"), "revision is a whole number, not '2'"),
+        (lambda: Conversation(rtt="x"), "rtt is 0 to 1000 seconds, not 'x'"),
+        (lambda: Conversation().pause("1"), r"a pause is 0 to \d+ seconds, not '1'"),
+        (lambda: known.Loss("1%"), "a rate is a share from 0 to 1, not '1%'"),
+        (
+            lambda: Conversation(revision=2).startup(ird="8"),
+            "IRD and ORD are whole numbers, not '8' and 16",
+        ),
     ],
 )
 def test_wrong_types(act: Callable[[], object], text: str) -> None:
     """The message says what to give."""
     with pytest.raises(TypeError, match=text):
         act()
+
+
+@pytest.mark.parametrize("wrong", ["off", 0, None])
+@pytest.mark.parametrize(
+    ("name", "act"),
+    [
+        ("strict", lambda wrong: Conversation(strict=wrong)),
+        *(
+            ("handshake", lambda wrong, kind=kind: kind(handshake=wrong))
+            for kind in (Conversation, SctpConversation)
+        ),
+        ("rejected", lambda wrong: Conversation().startup(rejected=wrong)),
+        ("both", lambda wrong: Conversation().close(both=wrong)),
+        ("both", lambda wrong: SctpConversation().close(both=wrong)),
+        ("solicited", lambda wrong: side().send(b"x", solicited=wrong)),
+        ("solicited", lambda wrong: side().immediate(bytes(8), solicited=wrong)),
+        ("captured", lambda wrong: known.Loss(0.1, captured=wrong)),
+        ("by_capture", lambda wrong: known.Reordering(0.1, by_capture=wrong)),
+        ("differing", lambda wrong: known.Overlap(0.1, differing=wrong)),
+    ],
+)
+def test_flags_are_true_or_false(name: str, act: Callable[[Any], object], wrong: object) -> None:
+    """Nothing else is taken for a flag."""
+    with pytest.raises(LocalProtocolError, match=f"^{name} '?{wrong}'? is neither True nor False"):
+        act(wrong)
 
 
 @pytest.mark.parametrize("wrong", [lambda right: 3, lambda right: None, lambda right: "abcd"])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scapy_mpa.craft.given import nanoseconds, number, share
+from scapy_mpa.craft.given import flag, nanoseconds, number, share
 from scapy_mpa.craft.impairments.base import (
     MOST,
     delay_acknowledgement,
@@ -48,6 +48,7 @@ class Loss:
         share("a rate", self.rate)
         number("a distance", self.distance, _DUPLICATES, MOST)
         nanoseconds("a timeout", self.timeout, _LONGEST_TIMEOUT)
+        flag("captured", self.captured)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         ends = ends_of_turns(segments)
@@ -93,6 +94,7 @@ class Reordering:
     def __post_init__(self) -> None:
         share("a rate", self.rate)
         number("a distance", self.distance, 1, MOST)
+        flag("by_capture", self.by_capture)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         ends = ends_of_turns(segments)

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Final
 
-from scapy_mpa.craft.given import number, share
+from scapy_mpa.craft.given import flag, number, share
 from scapy_mpa.craft.impairments.base import WORD
 from scapy_mpa.craft.segment import Segment
 
@@ -35,6 +35,7 @@ class Overlap:
     def __post_init__(self) -> None:
         share("a rate", self.rate)
         number("an overlap", self.reach, 1, _MOST_OCTETS)
+        flag("differing", self.differing)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         out = []

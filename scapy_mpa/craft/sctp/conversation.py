@@ -9,7 +9,7 @@ from typing import Any, Final
 from scapy_mpa.capture.headers import SCTP_PROTOCOL
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.given import number
+from scapy_mpa.craft.given import flag, number
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import Phase, StartupItem
@@ -89,7 +89,7 @@ class SctpConversation(Conversation):
             )
         mulpdu = self.options.mulpdu or (self.options.mss & ~3) - OVERHEAD
         self.mulpdus = mulpdu, mulpdu
-        if handshake:
+        if flag("handshake", handshake):
             self.append(AssociateItem())
 
     # -- verbs -----------------------------------------------------------------------------------
@@ -101,10 +101,9 @@ class SctpConversation(Conversation):
         :param both: False: its peer sends no Terminate, and does not answer the SHUTDOWN.
         """
         number("side", side, 0, 1)
+        senders = (side, 1 - side) if flag("both", both) else (side,)
         if self._phase is Phase.FULL:
-            self.append(ControlItem(side, FunctionCode.TERMINATE))
-            if both:
-                self.append(ControlItem(1 - side, FunctionCode.TERMINATE))
+            self.append(*(ControlItem(each, FunctionCode.TERMINATE) for each in senders))
         super().close(side, both=both)
 
     # -- packets and layout -----------------------------------------------------------------------
