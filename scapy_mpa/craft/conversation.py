@@ -260,8 +260,8 @@ class Conversation:
             self.refuse("an RTR indication follows only a Reply that accepts (RFC 6581 9.2)")
         if rtr_private_data and (rejected or not self.options.has_rtr_frame):
             raise LocalProtocolError(
-                "rtr_private_data are those of an Rtr Frame, which follows only a Reply that "
-                "accepts, if S is set in Request and Reply (rtr-frame-proposal-2007 2, 5)"
+                "an Rtr Frame with Private Data follows only a Reply that accepts, if S is set in "
+                "Request and Reply (rtr-frame-proposal-2007 2, 5)"
             )
         request: dict[str, Any] = {}
         reply: dict[str, Any] = {}
@@ -517,7 +517,7 @@ class Conversation:
         """
         if self._phase is Phase.REJECTED:
             self.refuse(
-                "the Responder has rejected: send octets(), or call startup() again "
+                "the Responder has rejected: send octets of streaming mode, or do another startup "
                 "(RFC 5044 7.1.2 rule 3)"
             )
         elif self._phase is Phase.CLOSED:

@@ -42,7 +42,7 @@ class IFTSide(Side):
 
         :raises LocalProtocolError: always.
         """
-        raise LocalProtocolError("iWARP Framing for TCP has no FPDUs: send a frame()")
+        raise LocalProtocolError("iWARP Framing for TCP has no FPDUs: send a frame")
 
     def frame(self, ulpdu: bytes | DDPHeader, payload: bytes = b"", **overrides: Any) -> FrameItem:
         """Send a frame with any octets in it, any field overridden; DDP mode has no other verb.
@@ -168,7 +168,7 @@ class IFTConversation(Conversation):
 
         :raises LocalProtocolError: always.
         """
-        raise LocalProtocolError("iWARP Framing for TCP has no startup frames: negotiate()")
+        raise LocalProtocolError("iWARP Framing for TCP has no startup frames: negotiate")
 
     def begin(self) -> None:
         """Send the adaption indications before a verb of a side, unless they were sent."""
@@ -178,7 +178,7 @@ class IFTConversation(Conversation):
     def add(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
         """Append a message, in frames."""
         if not all(each.r for each in self.options.announced):
-            self.refuse("there is no RDMAP in DDP mode: send frame()")
+            self.refuse("there is no RDMAP in DDP mode: send a frame")
         super().add(message, [FrameItem(each.side, each.ulpdu, each.message) for each in items])
 
     def truth(self, *arguments: Any, **options: Any) -> list[Record]:

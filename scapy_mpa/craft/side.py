@@ -227,8 +227,8 @@ class Side:
             sink_to = request.read.sink_to if sink_to is None else sink_to
         if sink_stag is None or sink_to is None:
             raise LocalProtocolError(
-                f"the {SIDES[1 - self.index]} has no RDMA Read Request outstanding: give "
-                "sink_stag and sink_to to send a Response that nobody asked for (RFC 5040 5.2.2)"
+                f"the {SIDES[1 - self.index]} has no RDMA Read Request outstanding: give sink STag "
+                "and TO to send a Response that nobody asked for (RFC 5040 5.2.2)"
             )
         return self._tagged(Opcode.READ_RESPONSE, data, sink_stag, sink_to, answers=request)
 
@@ -323,8 +323,8 @@ class Side:
             request_identifier = request.request_identifier
         if request_identifier is None:
             raise LocalProtocolError(
-                f"the {SIDES[1 - self.index]} has no Atomic Request outstanding: give "
-                "request_identifier to send a Response that nobody asked for (RFC 7306 5.2.2)"
+                f"the {SIDES[1 - self.index]} has no Atomic Request outstanding: give a request "
+                "identifier to send a Response that nobody asked for (RFC 7306 5.2.2)"
             )
         response = build_atomic_response(AtomicResponse(request_identifier, original))
         return self._untagged(Opcode.ATOMIC_RESPONSE, response, answers=request)

@@ -204,6 +204,10 @@ WRONG = {
     "initiator fpdu 70000": "f:1: ULPDU_Length 70000 is not in 0 to 65535",
     "initiator atomic nope": "f:1: one of fetch-add, cmp-swap is wanted, not 'nope'",
     "initiator read-response 5": "f:1: the responder has no RDMA Read Request outstanding",
+    "initiator atomic-response": "f:1: the responder has no Atomic Request outstanding: give a ",
+    "startup rejected\ninitiator send 1": "f:2: the Responder has rejected: send octets of ",
+    'startup rtr-private-data "x"': "f:1: an Rtr Frame with Private Data follows only a Reply ",
+    f"dialect {IFT}\nr neither\ninitiator send 1": "f:3: there is no RDMAP in DDP mode: send a ",
     "initiator close quarter": "f:1: initiator close does not know 'quarter'; known are half",
     "flush": "f:1: no option or step 'flush'; ",
     '"close"': 'f:1: no option or step "close"; did you mean close?',
@@ -283,6 +287,8 @@ def test_errors(text: str, message: str) -> None:
         parse_scenario(text, "f")
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+    # It has no names of Python.
+    assert not re.search(r"[a-z]_[a-z]|\w\(\)", str(caught.value))
 
 
 WITH_A_WORD = (

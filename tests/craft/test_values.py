@@ -216,10 +216,13 @@ def side() -> Side:
             lambda: Conversation(revision=2, rtr_frame=True).startup(),
             r"an Rtr Frame goes with revision 1 \(rtr-frame-proposal-2007\)",
         ),
-        (lambda: Conversation().startup(rtr_private_data=b"x"), "rtr_private_data are those of an"),
+        (
+            lambda: Conversation().startup(rtr_private_data=b"x"),
+            "an Rtr Frame with Private Data follows",
+        ),
         (
             lambda: Conversation(rtr_frame=True).startup(rejected=True, rtr_private_data=b"x"),
-            "an Rtr Frame, which follows only a Reply that accepts",
+            "follows only a Reply that accepts, if S is set",
         ),
         (
             lambda: Conversation().with_script([5]).segments(),

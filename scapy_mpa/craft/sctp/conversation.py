@@ -81,7 +81,7 @@ class SctpConversation(Conversation):
         enhanced = None if chosen is Dialect.RFC5043 else chosen
         super().__init__(*args, handshake=False, dialect=enhanced, **options)
         if any(self.options.rtr_frame):
-            raise LocalProtocolError("DDP over SCTP has no Rtr Frames; leave out rtr_frame")
+            raise LocalProtocolError("DDP over SCTP has no Rtr Frames; leave them out")
         if self.options.mss < _SMALLEST_MSS:
             raise LocalProtocolError(
                 f"an mss of {self.options.mss} octets is too small for DDP over SCTP; give "
