@@ -23,8 +23,8 @@ from scapy_mpa.craft.layout import Placed, layout_of, startup_frame
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import FPDUItem, OctetsItem, StartupItem
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.craft.truth_messages import Found, with_messages
-from scapy_mpa.records.record import Record, record_of
+from scapy_mpa.craft.truth_messages import Found, missing_responses, with_messages
+from scapy_mpa.records.record import Record, RecordedEvent, record_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered, LocatedBy, StartupSeen
 from scapy_mpa.wire.dialect import extension_length
@@ -67,8 +67,11 @@ def truth_of(
     right = [each for each in items if each.is_whole and _conforms(each.placed, setting.options)]
     is_exact = setting.is_exact and len(right) == len(items)
     found = [*_events(right, setting)]
-    events = with_messages(found) if messages and is_exact else [event for _, event in found]
+    events: list[RecordedEvent] = [event for _, event in found]
+    if messages and is_exact:
+        events = with_messages(found)
     events.sort(key=attrgetter("frame"))
+    events += missing_responses(events)
     records = [record_of(event, setting.clock, payload=payload) for event in events]
     if is_exact:
         return records

@@ -2,26 +2,26 @@
 """The messages of a conversation.
 
 There is one for each message of the script, and each Response answers the same Request as in the
-script.  If anything is wrong or missing there are none: a Request of a Response may be missing, or
-a part of a Tagged message.
+script.  There is one for the missing Response to each unanswered Request, too.  If anything is
+wrong or missing there are none: a Request of a Response may be missing, or a part of a Tagged
+message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import TypeAlias
 
 from scapy_mpa.craft.script import FPDUItem, Message, StartupItem
 from scapy_mpa.records.record import RecordedEvent
+from scapy_mpa.stream.delivery.request import REQUESTS, RESPONSES, Request
 from scapy_mpa.stream.events import FPDURecovered, MessageRecovered, Part, StartupSeen
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.rdmap import parse_control
-from scapy_mpa.wire.rdmap_names import Opcode
 
 Found: TypeAlias = tuple[StartupItem | FPDUItem, StartupSeen | FPDURecovered]
 """A startup frame or an FPDU that conforms and was captured whole, and its event."""
-
-_RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
 
 
 def with_messages(found: Sequence[Found]) -> list[RecordedEvent]:
@@ -48,6 +48,22 @@ def with_messages(found: Sequence[Found]) -> list[RecordedEvent]:
         if item.header.last:
             events.append(_message_of(message, event, bytes(own), parts))
     return events
+
+
+def missing_responses(events: Iterable[RecordedEvent]) -> list[MessageRecovered]:
+    """Return the missing Responses to the Requests among events, those to the Initiator first."""
+    messages = [each for each in events if isinstance(each, MessageRecovered)]
+    answered = {(1 - each.direction, each.answers) for each in messages if each.requested}
+    return [
+        Request(
+            each.msn or 0,
+            (*each[:4], 0),
+            read=each.read_request,
+            identifier=each.request_identifier,
+        ).unanswered()
+        for each in sorted(messages, key=attrgetter("direction"))
+        if each.opcode in REQUESTS and (each.direction, each.msn) not in answered
+    ]
 
 
 def _carries(item: FPDUItem, message: Message, before: int) -> bool:
@@ -80,7 +96,7 @@ def _message_of(
     :param parts: the parts of each message so far, by message number.
     """
     opcode, answers, own = message.opcode, message.answers, parts[message.number]
-    is_response = opcode in _RESPONSES
+    is_response = opcode in RESPONSES
     request = answers if is_response else message
     read = None if answers is None else answers.read
     asked = [] if answers is None or not is_response else parts.get(answers.number, [])

@@ -28,9 +28,8 @@ def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Recor
 
 
 def known(found: Iterable[Record]) -> list[Record]:
-    """The records found that the truth has: not those of missing messages, nor of the rest."""
-    kept = [each for each in found if each["type"] not in ("streaming", "connection")]
-    return [each for each in kept if each["type"] != "message" or each["fpdus"]]
+    """The records found that the truth has."""
+    return [each for each in found if each["type"] not in ("streaming", "connection")]
 
 
 def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:

@@ -133,6 +133,9 @@ def conversations(
     talk(draw, conversation)
     for side in draw(st.lists(st.sampled_from((0, 1)), max_size=2)):
         # It is never answered.
-        conversation.sides[side].read_request(draw(WORDS), draw(WORDS), draw(OFFSETS))
+        if conversation.options.rdmap_version == 1 and draw(st.booleans()):
+            conversation.sides[side].atomic_request(request_identifier=draw(WORDS))
+        else:
+            conversation.sides[side].read_request(draw(WORDS), draw(WORDS), draw(OFFSETS))
     finish(draw, conversation, ("close", "half", "reset", "terminate", "none"))
     return conversation

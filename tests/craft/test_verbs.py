@@ -131,6 +131,21 @@ def test_responses_are_paired() -> None:
     assert responses[-1]["request_identifier"] == "0x4d"
 
 
+def test_missing_responses() -> None:
+    """The Response to an unanswered Request has a record."""
+    conversation = Conversation()
+    left, right = conversation.initiator, conversation.responder
+    left.read(b"abc")
+    left.read_request(5, 6, 7)
+    right.atomic_request(request_identifier=8)
+    missing = [each for each in truth(conversation, "message") if not each["fpdus"]]
+    names = "src", "opcode", "answers", "length", "missing", "stag", "request_identifier"
+    assert [[each[name] for name in names] for each in missing] == [
+        ["10.0.0.2:4000", 2, 2, 5, [["0x7", 5]], "0x00000006", None],
+        ["10.0.0.1:40000", 11, 1, 12, [[0, 12]], None, "0x8"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("rtr", "flags", "opcode"), [("send", "AB", 3), ("write", "AC", 0), ("read", "AD", 1)]
 )
