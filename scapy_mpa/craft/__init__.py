@@ -3,10 +3,12 @@
 
 A :class:`~scapy_mpa.craft.conversation.Conversation` has two sides, whose verbs append items to its
 script (:mod:`~scapy_mpa.craft.script`).  :mod:`~scapy_mpa.craft.layout` places the items in the two
-TCP streams, and :mod:`~scapy_mpa.craft.segmentation` cuts these into segments.
-:mod:`~scapy_mpa.craft.impairments` lose, copy, reorder or cut segments.  :class:`Interleaved`
-merges several conversations into one capture.  :func:`conversation_of` returns a preset
-conversation by its name (:mod:`~scapy_mpa.craft.presets`).
+TCP streams, and :mod:`~scapy_mpa.craft.segmentation` cuts these into segments.  :func:`impair`
+loses, copies, reorders or cuts segments (:mod:`~scapy_mpa.craft.impairments`).
+:class:`Interleaved` merges several conversations into one capture.
+
+:func:`recorded` makes a conversation of a captured connection.  :func:`conversation_of` returns a
+preset conversation by its name (:mod:`~scapy_mpa.craft.presets`).
 """
 
 from scapy_mpa.craft import impairments, script, sctp

@@ -377,17 +377,7 @@ class Conversation:
 
         :param segments: in this order; None: :meth:`segments`.
         """
-        from scapy.layers.l2 import Ether
-        from scapy.plist import PacketList
-
-        packets = []
-        for frame in self.frames(segments):
-            packet = Ether(frame.octets)
-            packet.time = frame.time_ns / SECOND
-            packet.wirelen = frame.original_length
-            packets.append(packet)
-        listed: list[Any] = PacketList(packets, "Conversation")
-        return listed
+        return packets_of(self.frames(segments), type(self).__name__)
 
     def write(
         self,
@@ -647,6 +637,21 @@ class Conversation:
         for problem in startup_frame(item, self.options).problems():
             self.refuse(problem)
         return item
+
+
+def packets_of(frames: Iterable[Frame], name: str) -> list[Any]:
+    """Return frames as a packet list of Scapy, with their times."""
+    from scapy.layers.l2 import Ether
+    from scapy.plist import PacketList
+
+    packets = []
+    for frame in frames:
+        packet = Ether(frame.octets)
+        packet.time = frame.time_ns / SECOND
+        packet.wirelen = frame.original_length
+        packets.append(packet)
+    listed: list[Any] = PacketList(packets, name)
+    return listed
 
 
 def _untimed(segments: Iterable[Segment]) -> list[Segment]:

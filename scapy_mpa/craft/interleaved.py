@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from math import inf
+from typing import Any
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft.captured import first_followed
-from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.conversation import Conversation, packets_of
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -75,6 +76,10 @@ class Interleaved:
             next(waiting[connection])._replace(number=number)
             for number, connection in enumerate(self._order, 1)
         )
+
+    def packets(self) -> list[Any]:
+        """Return the frames as Scapy packets, with their times."""
+        return packets_of(self.frames(), type(self).__name__)
 
     def write(
         self,

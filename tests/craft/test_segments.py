@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Endpoint, Segment
+from scapy_mpa.craft import Conversation, Endpoint, Interleaved, Segment
 from scapy_mpa.wire.fpdu import fpdu_length, mulpdu
 from scapy_mpa.wire.tcp import ACK, FIN
 from tests.craft.strategies import conversations
@@ -76,10 +76,11 @@ def test_times() -> None:
     assert times[:3] == [7, 7.25, 7.5]
     assert times[4] == pytest.approx(7.75, abs=1e-4)
     assert times[6] - times[5] == pytest.approx(10, abs=1e-4)
-    packets = conversation.packets()
-    assert [(each.time, each.wirelen) for each in packets] == [
-        (time, len(bytes(each))) for time, each in zip(times, packets, strict=True)
-    ]
+    merged = Interleaved([(conversation, conversation.segments())])
+    for packets in (conversation.packets(), merged.packets()):
+        assert [(each.time, each.wirelen) for each in packets] == [
+            (time, len(bytes(each))) for time, each in zip(times, packets, strict=True)
+        ]
 
 
 @given(conversations())
