@@ -93,6 +93,8 @@ class Conversation:
     :param responder: the other end.
     :param revision: Rev of both startup frames; None: that of the dialect, which in osc is 0 in the
         Request and 1 in the Reply.
+    :param reply_revision: Rev of the Reply, if it is another one (RFC 5044 C.2, RFC 6581 10).  Only
+        with revision 2 does a startup frame have enhanced data.
     :param dialect: the dialect of both sides, by its name in
         :class:`~scapy_mpa.wire.dialect.Dialect`; None: that of the revision, or RFC 5044 without a
         revision.
@@ -114,8 +116,8 @@ class Conversation:
     :param start_time: time of the first segment, in seconds since the epoch: up to the year 2554,
         or up to 2106 to write a pcap file.
     :param rtt: round-trip time, 0 to 1000 seconds.
-    :param ddp_version: DV; None: 0 with revision 0 (RFC 5044 C.1), but in osc, else 1.
-    :param rdmap_version: RV; None: 0 with revision 0, but in osc, else 1.
+    :param ddp_version: DV; None: 0 if the Reply has revision 0 (RFC 5044 C.1), but in osc, else 1.
+    :param rdmap_version: RV; None: 0 if the Reply has revision 0, but in osc, else 1.
     :param handshake: begin with SYN, SYN/ACK and ACK.
     :param strict: verbs refuse what a conforming peer must not do.
     :raises LocalProtocolError: a value is out of range, or both ends are the same.
@@ -130,6 +132,7 @@ class Conversation:
         responder: Endpoint = USUAL_RESPONDER,
         *,
         revision: int | None = None,
+        reply_revision: int | None = None,
         dialect: str | Dialect | None = None,
         markers: bool | tuple[bool, bool] = False,
         crc: bool | tuple[bool, bool] | None = None,
@@ -148,11 +151,11 @@ class Conversation:
     ) -> None:
         chosen = dialect_named(dialect)
         usual = _revision_of(chosen)
-        reply_revision = None
-        if revision is None:
-            revision = usual
-            reply_revision = OSC_REVISIONS[RESPONDER] if chosen is Dialect.OSC else None
-        version = 1 if revision or chosen is Dialect.OSC else 0
+        if chosen is Dialect.OSC and revision is None and reply_revision is None:
+            reply_revision = OSC_REVISIONS[RESPONDER]
+        revision = usual if revision is None else revision
+        agreed = revision if reply_revision is None else reply_revision
+        version = 1 if agreed or chosen is Dialect.OSC else 0
         if crc is None:
             crc = chosen not in (Dialect.ERDMA, Dialect.SOFTUIWARP)
         if chosen is Dialect.SOFTUIWARP and any(pair("crc", crc)):
@@ -263,13 +266,9 @@ class Conversation:
                 "an Rtr Frame with Private Data follows only a Reply that accepts, if S is set in "
                 "Request and Reply (rtr-frame-proposal-2007 2, 5)"
             )
-        request: dict[str, Any] = {}
-        reply: dict[str, Any] = {}
-        if self.options.revision == 2 or any(each is not None for each in (*own, *peers, rtr)):
-            request, reply = enhanced_fields(own, peers, self.options.dialect, rtr)
-            self._check_enhanced(Request=request, Reply=reply)
-        self._add_fields(request, self.options.rtr_frame[INITIATOR], extension)
-        self._add_fields(reply, self.options.rtr_frame[RESPONDER], reply_extension)
+        request, reply = enhanced_fields(own, peers, self.options.dialect, rtr)
+        request = self._fields_of(INITIATOR, request, (*own, rtr), extension)
+        reply = self._fields_of(RESPONDER, reply, peers, reply_extension)
         items = [
             StartupItem(INITIATOR, StartupKind.REQUEST, private_data, **request),
             StartupItem(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, **reply),
@@ -280,17 +279,32 @@ class Conversation:
         if rtr is not None:
             getattr(self.initiator, RTR(rtr).value)(b"")
 
-    def _add_fields(self, fields: dict[str, Any], s_bit: bool, extension: bytes | None) -> None:
-        """Add S and the extension to the fields of a startup frame."""
-        revision = self.options.revision
+    def _fields_of(
+        self, side: int, enhanced: dict[str, Any], given: Iterable[object], extension: bytes | None
+    ) -> dict[str, Any]:
+        """Return the fields of a startup frame: enhanced data, S and the extension.
+
+        :param enhanced: the fields of enhanced data.
+        :param given: values for them; if all are None, only revision 2 has enhanced data.
+        """
+        revision, fields = self.options.revision_of(side), {}
+        if revision == 2 or any(each is not None for each in given):
+            fields = enhanced
+            # What is no flag at all is another error.
+            build_enhanced(**fields)
+            meaning = meaning_of(self.options.dialect)
+            fault = meaning.fault(fields["control_flags"], ("Request", "Reply")[side])
+            if fault is not None:
+                self.refuse(f"{fault} ({meaning.clause})")
         if any(self.options.rtr_frame):
             if revision != 1:
                 self.refuse("an Rtr Frame goes with revision 1 (rtr-frame-proposal-2007)")
-            fields["s_bit"] = bool(fields) or s_bit
+            fields["s_bit"] = bool(fields) or self.options.rtr_frame[side]
         if extension is not None:
             if len(as_octets("an extension", extension)) != extension_length(revision):
                 self.refuse("an extension has 8 octets, and goes with revision 129 (erdma)")
             fields["extension"] = extension
+        return fields
 
     def pause(self, seconds: float) -> None:
         """Let time go by, after all octets were acknowledged.
@@ -616,19 +630,6 @@ class Conversation:
             options=segment.options,
             identification=identification,
         )
-
-    def _check_enhanced(self, **frames: dict[str, Any]) -> None:
-        """Refuse enhanced data whose control flags contradict each other.
-
-        :param frames: the fields of enhanced data, by the name of their frame.
-        """
-        meaning = meaning_of(self.options.dialect)
-        for frame, fields in frames.items():
-            # What is no flag at all is another error.
-            build_enhanced(**fields)
-            fault = meaning.fault(fields["control_flags"], frame)
-            if fault is not None:
-                self.refuse(f"{fault} ({meaning.clause})")
 
     def _checked_startup(self, item: StartupItem) -> Any:
         """Return the item for a startup frame; refuse one that a receiver must not accept."""

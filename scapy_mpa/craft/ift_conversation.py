@@ -30,7 +30,7 @@ from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.shown import quoted
 
 _VTAGS = 0x1A2B, 0x3C4D
-_FOREIGN = {"revision", "dialect", "markers", "crc", "rtr_frame"}
+_FOREIGN = {"revision", "reply_revision", "dialect", "markers", "crc", "rtr_frame"}
 """Options of MPA."""
 
 

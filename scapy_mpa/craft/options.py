@@ -82,7 +82,7 @@ class Options:
     def __post_init__(self) -> None:
         for name, value, low, high in (
             ("revision", self.revision, 0, 0xFF),
-            ("reply_revision", self.reply_revision or 0, 0, 0xFF),
+            ("reply_revision", self.revision_of(RESPONDER), 0, 0xFF),
             ("ddp_version", self.ddp_version, 0, 3),
             ("rdmap_version", self.rdmap_version, 0, 3),
             ("mss", self.mss, 1, _LARGEST_MSS),

@@ -13,6 +13,18 @@ from scapy_mpa.wire.errors import LocalProtocolError
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 
 
+@pytest.mark.parametrize(("revision", "other"), [(2, 1), (2, 0), (1, 2), (1, 0), (0, 1)])
+def test_request_and_reply_of_two_revisions(revision: int, other: int) -> None:
+    """Only the frame of revision 2 has enhanced data. Headers have the version of the Reply."""
+    conversation = Conversation(revision=revision, reply_revision=other)
+    conversation.startup(b"x", b"y")
+    conversation.initiator.send()
+    records = [each for each in conversation.truth() if each["type"] == "startup"]
+    assert [each["revision"] for each in records] == [revision, other]
+    assert [each["ird"] is not None for each in records] == [revision == 2, other == 2]
+    assert conversation.options.ddp_version == min(other, 1)
+
+
 def test_revision_is_that_of_the_dialect() -> None:
     """The revision is the dialect's unless it is given. The default dialect is RFC 5044."""
     for dialect, revision in {

@@ -35,6 +35,7 @@ IFT = "draft-williams-iwarp-ift-01"
 OPTION_ROWS: dict[str, dict[str, Any]] = {
     "dialect rfc6581": {"dialect": "rfc6581"},
     "revision 2": {"revision": 2},
+    "reply-revision 0": {"reply_revision": 0},
     "markers both": {"markers": True},
     "markers neither": {"markers": False},
     "crc responder": {"crc": (False, True)},

@@ -26,6 +26,12 @@ SPOKEN = {
 KINDS: dict[str, st.SearchStrategy[Conversation]] = {
     "MPA": conversations(),
     **{
+        f"Request {one}, Reply {other}": conversations(
+            revision=one, reply_revision=other, rtr_frames=False
+        )
+        for one, other in ((2, 1), (2, 0))
+    },
+    **{
         dialect.value: conversations(dialect=dialect, revision=revision)
         for dialect, revision in SPOKEN.items()
     },

@@ -77,7 +77,7 @@ def parameters_of(call: Callable[..., object]) -> dict[str, str]:
 
 def options_of(kind: type[Conversation]) -> dict[str, str]:
     """The options of a kind of conversation, with those that it passes on."""
-    foreign = {"markers", "crc", "rtr_frame", "revision", "dialect"}
+    foreign = {"markers", "crc", "rtr_frame", "revision", "reply_revision", "dialect"}
     options = {**parameters_of(Conversation), **parameters_of(kind)}
     return {
         name: annotation

@@ -50,6 +50,7 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "isns": (field(32), field(32)),
     "dialect": (choice({name: name for name in DIALECT_NAMES}),),
     "revision": (field(8),),
+    "reply-revision": (field(8),),
     "markers": (_WHICH_SIDES,),
     "crc": (_WHICH_SIDES,),
     "rtr-frame": (_WHICH_SIDES,),
@@ -87,7 +88,7 @@ _MPA_ONLY: Final = frozenset({"markers", "crc", "rtr-frame"})
 _IFT_ONLY: Final = frozenset({*_FLAGS, "vtags", "marker-interval"})
 _FOREIGN: Final[dict[type[Conversation], frozenset[str]]] = {
     Conversation: _IFT_ONLY,
-    IFTConversation: _MPA_ONLY | {"revision"},
+    IFTConversation: _MPA_ONLY | {"revision", "reply-revision"},
     SctpConversation: _MPA_ONLY | _IFT_ONLY,
 }
 """Options that the conversations of a class do not have."""
