@@ -256,6 +256,7 @@ WRONG = {
     "dialect rfc5043\ninitiator octets 3": "f:2: SCTP has nothing like <OctetsItem ",
     "dialect rfc5043\ninitiator fpdu 20 crc hex:00000000": "f:2: a DDP Segment Chunk has no ",
     "dialect rfc5043\nstartup rejected\nstartup": "f:3: an SCTP conversation has one session",
+    "dialect rfc5043\nstrict off\ninitiator rtr-frame": "f:3: DDP over SCTP has no Rtr Frames",
     "negotiate": "f:1: there is no negotiate in this dialect",
     "endpoints 10.0.0.1:1 [fd00::1]:2": "f:1: both addresses must be IPv4, or both IPv6",
     "start-time -1": "f:1: seconds from 0 to 4294967295 are wanted, not '-1'",

@@ -175,6 +175,8 @@ class SctpConversation(Conversation):
         is_first = not any(isinstance(each, ControlItem) for each in self.script)
         if item.kind is StartupKind.REQUEST and not is_first:
             raise LocalProtocolError("an SCTP conversation has one session: make another one")
+        if item.kind is StartupKind.RTR:
+            raise LocalProtocolError("DDP over SCTP has no Rtr Frames")
         if item.extension is not None:
             raise LocalProtocolError("session control messages have no extension; leave it out")
         is_enhanced = item.control_flags is not None
