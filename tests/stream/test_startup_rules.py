@@ -172,6 +172,10 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <A >d >f <f >F <F", [Wrong(2, ErrorCode.CRC_MISMATCH, BAD_CRC)]),
     (">I <B >v <f >f >F <F", []),
     (">I <B >( <f >) >F <F", [Wrong(3, None, OF_4)]),
+    # A Terminate may answer a damaged FPDU (RFC 5044 8), but not a part of one.
+    (">Q <A >d <t <X", [Wrong(2, ErrorCode.CRC_MISMATCH, BAD_CRC)]),
+    (">J <j >d <t <X", [Wrong(2, ErrorCode.CRC_MISMATCH, BAD_CRC)]),
+    (">Q <A >( <t >) <X", [Wrong(3, None, OF_4)]),
     # Rule 4 has an exception (RFC 6581 9.3): after an error a Terminate comes before the RST.
     (">Q <A <f <X", [Wrong(2, None, OF_4)]),
     (">Q <A <t <X", [Wrong(2, None, OF_4)]),

@@ -310,13 +310,9 @@ class Connection:
         :param ends: whether it is a Terminate.
         """
         startup = self.startup
-        breach = breaches.of_early_responder(startup, event.acknowledged)
-        if startup.negotiating is not None:
-            if ends:
-                # A Terminate reports the error before the connection is reset (RFC 6581 9.3).
-                return
-            if breach is not None:
-                startup.negotiating.take_breach(breach.text)
+        breach = breaches.of_early_responder(startup, event.acknowledged, ends=ends)
+        if breach is not None and startup.negotiating is not None:
+            startup.negotiating.take_breach(breach.text)
         self.report(breach)
 
     def report(self, breach: Breach | None) -> None:

@@ -102,16 +102,18 @@ def _octets_before(
     return [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
 
 
-def of_early_responder(startup: StartupPhase, received: int | None) -> Breach | None:
+def of_early_responder(startup: StartupPhase, received: int | None, *, ends: bool) -> Breach | None:
     """Return a breach if the Responder sends before it has an FPDU (RFC 5044 7.1.2 rule 4).
 
-    An Rtr Frame serves as well.
+    An Rtr Frame serves as well.  A Terminate may answer a damaged FPDU (RFC 5044 8), and with
+    revision 2 any error (RFC 6581 9.3).
 
     :param received: the sequence number up to which it has acknowledged octets by its first FPDU.
+    :param ends: whether its first FPDU is a Terminate.
     """
     initiator, responder = startup.sides
     startup.is_silent = False
-    if received is None or responder.framing is None:
+    if received is None or responder.framing is None or (ends and startup.negotiating is not None):
         return None
     fpdus_at = startup.fpdus_from(initiator)
     upto = unwrap(received, fpdus_at)
@@ -121,14 +123,14 @@ def of_early_responder(startup: StartupPhase, received: int | None) -> Breach | 
     if upto > fpdus_at - startup.saw_rtr and (
         upto <= fpdus_at
         or rtr_may_follow(*startup.declared)
-        or not _has_no_fpdu(initiator, fpdus_at, upto)
+        or not _has_no_fpdu(initiator, fpdus_at, upto, any_crc=ends)
     ):
         return None
     text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
     return Breach(responder, None, responder.framing.origin, text)
 
 
-def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int) -> bool:
+def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int, *, any_crc: bool) -> bool:
     """Return whether the Responder has octets of the Initiator, but no good FPDU.
 
     This is known only if all of them were captured.  Without CRCs, a receiver takes any octets for
@@ -136,6 +138,7 @@ def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int) -> boo
 
     :param fpdus_at: where FPDUs begin.
     :param received: position up to which the Responder had received octets.
+    :param any_crc: whether an FPDU with a bad CRC counts, too.
     """
     framing = initiator.framing
     if framing is None or initiator.counters.fpdus > initiator.counters.crc_bad:
@@ -143,8 +146,10 @@ def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int) -> boo
     island = initiator.islands.at(fpdus_at)
     if island is None or received > min(island.end, island.captured_until(fpdus_at, received)):
         return False
+    if framing.crc and not any_crc:
+        return True
     reader = FPDUReader(fpdus_at, markers=framing.markers, crc=False)
-    return framing.crc or isinstance(reader.fpdu_at(island, fpdus_at, received), int)
+    return isinstance(reader.fpdu_at(island, fpdus_at, received), int)
 
 
 def of_early_initiator(startup: StartupPhase, segment: Segment) -> Breach | None:
