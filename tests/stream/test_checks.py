@@ -149,6 +149,9 @@ SITUATIONS: list[tuple[str, list[str], dict[str, int]]] = [
     (">E <S >E", [NO_HEADER], {**DEPTHS, "a": 1, "b": 1}),
     (">E <S >E", [NO_HEADER], {**DEPTHS, "a": 1, "b": 1, "c": 1, "d": 1}),
     (">E <S >E", [NO_HEADER] * 2, {**DEPTHS, "a": 1, "c": 1}),
+    (">E >S#7", ["MSN 7 on queue 0, where 1"], {**DEPTHS, "a": 1, "b": 1}),
+    (">E >R1:1 >R2:2 >R3:3 <R:1 <R:2 <R:3", [EXCEEDING], {**DEPTHS, "a": 1, "b": 1}),
+    (">E >S >R1:1 >R2:2 <R:1 <R:2", [], {**DEPTHS, "a": 1, "b": 1}),
 ]
 """Messages in the words of :mod:`tests.stream.exchange`, errors, and what both sides agreed on."""
 

@@ -117,7 +117,7 @@ class ConnectionChecks:
     def _check_alone(self, segment: DDPSegment) -> bool:
         """Check a segment by itself, and the message if it is whole in it.
 
-        :return: whether its header is valid, so that its order can be checked.
+        :return: whether its order can be checked: its header is valid, or it needs none.
         """
         header, length, opcode = segment.header, segment.length, segment.opcode
         ulpdu_length = length + header.length if segment.has_header else length
@@ -125,8 +125,11 @@ class ConnectionChecks:
             text = f"a ULPDU of {ulpdu_length} octets, {LARGEST_MULPDU} at most are allowed"
             self._report(segment.origin, Violation(text, "RFC 5044 3"))
         if not segment.has_header:
+            if self._is_rtr(segment):
+                # No queue counts it, so that the order stays known.
+                return True
             found = violation(segment.body, ulpdu_length)
-            if found is not None and not self._is_rtr(segment):
+            if found is not None:
                 self._report(segment.origin, found)
             return False
         found = header_violation(header, length)
