@@ -100,15 +100,18 @@ def talk_of(
     :param sent: its messages, in shorthand or parsed; ``...`` first: the beginning is missing.
     :param damage: what is wrong with FPDUs that have a bad CRC.
     :param agreed: what both sides agree on: ``ird`` and ``ord`` of the Initiator, control flags
-        (RFC 6581 9).  None: Request and Reply of RFC 5044.
+        (RFC 6581 9), and ``granted``, an ORD of the Responder other than that IRD.  None: Request
+        and Reply of RFC 5044.
     """
     talk = Talk()
     for direction, frame in enumerate((request, reply)):
         fields: dict[str, Any] = {"crc": int(crc)}
         if agreed:
             depths = agreed["ird"], agreed["ord"]
+            if direction:
+                depths = agreed["ord"], agreed.get("granted", agreed["ird"])
             flags = {key: agreed[key] for key in agreed if key in "abcd"}
-            data = mpastream.enhanced_data(*depths[:: -1 if direction else 1], **flags)
+            data = mpastream.enhanced_data(*depths, **flags)
             fields |= {"revision": 2, "enhanced": 1, "private_data": data}
         talk.say(direction, frame(**fields))
     if isinstance(sent, str):

@@ -19,7 +19,7 @@ from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
-from tests.stream.exchange import talk_of
+from tests.stream.exchange import parsed, talk_of
 from tests.stream.feed import decoded, feed, fpdus
 
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
@@ -163,6 +163,25 @@ def test_situations(words: str, expected: list[str], agreed: dict[str, int]) -> 
     texts = [each.text.partition(" is due (RFC 5041 4.3)")[0] for each in errors]
     assert [text[: len(due)] for text, due in zip(texts, expected, strict=True)] == expected
     assert {each.direction for each in errors} <= {int("<A" in words)}
+
+
+@pytest.mark.parametrize(
+    ("granted", "expected"),
+    [
+        (1, ["outstanding: 2, ORD of their sender: 1 (RFC 5040 6.1)"]),
+        (2, [EXCEEDING]),
+        (0x3FFF, [EXCEEDING]),
+        (3, []),
+    ],
+)
+def test_read_requests_of_the_responder(granted: int, expected: list[str]) -> None:
+    """It keeps to the ORD of its Reply, too.  An ORD above the Initiator's IRD raises that."""
+    words = parsed(">R1:1 >R2:2 >R3:3 <R:1 <R:2 <R:3")
+    sent = [(1 - direction, *rest) for direction, *rest in words]
+    talk = talk_of([*parsed(">S"), *sent], ird=2, ord=2, granted=granted)
+    texts = [each.text for each in errors_of(talk.fed()) if each.code is None]
+    assert len(texts) == len(expected)
+    assert all(due in text for text, due in zip(texts, expected, strict=True))
 
 
 def test_a_snap_length_that_cuts_an_atomic_request() -> None:

@@ -227,10 +227,14 @@ class ConnectionChecks:
         if opcode == Opcode.TERMINATE:
             half.has_terminated = True
         elif opcode == Opcode.READ_REQUEST and header.last:
-            # The IRD of each side limits the Requests of the other.
-            is_initiator = segment.origin[1] == self.initiator
-            limit = None if self.agreed is None else self.agreed.ird[is_initiator]
-            half.outstanding.add_read_request(segment, limit)
+            ird = ord = None
+            if self.agreed is not None:
+                # The IRD of each side limits the Requests of the other.  The ORD of the Reply is
+                # final; that of the Request is not.
+                is_initiator = segment.origin[1] == self.initiator
+                ird = self.agreed.ird[is_initiator]
+                ord = None if is_initiator else self.agreed.ord[1]
+            half.outstanding.add_read_request(segment, ird, ord)
 
     # -- Requests and Responses --------------------------------------------------------------------
 

@@ -2,8 +2,8 @@
 """Checks on the outstanding Requests of one direction.
 
 An Atomic Response answers an Atomic Request (RFC 7306 5.2.2).  No more RDMA Read Requests are
-outstanding than the peer allows (RFC 6581 9.1).  A capture may have Request and Response in the
-wrong order, or lack one of them.  So only the end of the capture proves an error.
+outstanding than both sides allow (RFC 6581 9.1, RFC 5040 6.1).  A capture may have Request and
+Response in the wrong order, or lack one of them.  So only the end of the capture proves an error.
 """
 
 from __future__ import annotations
@@ -19,18 +19,25 @@ from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.rules import Violation
 
 _NO_BUFFER: Final = (1, 2, 2)
+_RULES: Final = {
+    False: ("IRD of the peer", "RFC 6581 9.1", _NO_BUFFER),
+    True: ("ORD of their sender", "RFC 5040 6.1", None),
+}
+"""By whether the sender itself has set the limit: its name, its clause, and the Terminate."""
 
 
 @dataclass(slots=True, eq=False)
 class _Excess:
-    """An RDMA Read Request that seems to be one more than the peer allows."""
+    """An RDMA Read Request that seems to be one more than is allowed."""
 
     origin: Origin
     acknowledged: int | None
     outstanding: int
     """RDMA Read Requests outstanding with it, by the Responses known so far."""
     limit: int
-    """How many the peer allows."""
+    """How many are allowed."""
+    is_own: bool
+    """Whether the sender itself has set this limit, below that of the peer."""
 
     def had_received(self, end: int) -> bool:
         """True if its sender had received all octets before the sequence number ``end``."""
@@ -71,15 +78,20 @@ class Outstanding:
         if len(self._atomics) > OUTSTANDING_REQUESTS:
             self.forget()
 
-    def add_read_request(self, segment: DDPSegment, limit: int | None) -> None:
+    def add_read_request(self, segment: DDPSegment, ird: int | None, ord: int | None) -> None:
         """Take an RDMA Read Request.
 
-        :param limit: how many the peer allows to be outstanding, None if unknown.
+        :param ird: how many the peer allows to be outstanding, None if unknown.
+        :param ord: how many its sender has promised at most, None if it is not bound.
         """
         self._reads += 1
+        if ird is None:
+            return
+        limit = ird if ord is None else min(ird, ord)
         # All segments sent before it have come by now, or are lost.
-        if limit is not None and self._reads > limit and len(self._excess) < LATE_SEGMENTS:
-            self._excess += (_Excess(segment.origin, segment.acknowledged, self._reads, limit),)
+        if self._reads > limit and len(self._excess) < LATE_SEGMENTS:
+            found = segment.origin, segment.acknowledged, self._reads, limit, limit < ird
+            self._excess += (_Excess(*found),)
 
     def add_read_response(self, segment: DDPSegment) -> None:
         """Take the last segment of an RDMA Read Response."""
@@ -104,7 +116,6 @@ class Outstanding:
     def too_many_reads(self) -> Iterator[tuple[Origin, Violation]]:
         """Yield the first RDMA Read Request that is too many, if any and if nothing is missing."""
         for each in self._excess[:1]:
-            text = (
-                f"RDMA Read Requests outstanding: {each.outstanding}, IRD of the peer: {each.limit}"
-            )
-            yield each.origin, Violation(text, "RFC 6581 9.1", _NO_BUFFER)
+            name, clause, terminate = _RULES[each.is_own]
+            text = f"RDMA Read Requests outstanding: {each.outstanding}, {name}: {each.limit}"
+            yield each.origin, Violation(text, clause, terminate)
