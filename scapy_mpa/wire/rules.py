@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from scapy_mpa.wire.ddp import LARGEST_MESSAGE, DDPHeader, ddp_header_length, parse_ddp
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
+    HEADER_LENGTHS,
     LARGEST_TERMINATE_LENGTH,
     READ_REQUEST_LENGTH,
     parse_atomic_request,
@@ -84,9 +85,9 @@ def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
         return Violation(str(error), "RFC 5041 4.4")
     length = ulpdu_length - header.length
     found = header_violation(header, length)
-    if found is None and len(ulpdu) == ulpdu_length and header.last and not header.mo:
-        body = ulpdu[header.length :]
-        found = message_violation(parse_control(header.rsvdulp).opcode, body, length)
+    if found is None and header.last and (header.mo or len(ulpdu) == ulpdu_length):
+        opcode, body = parse_control(header.rsvdulp).opcode, ulpdu[header.length :]
+        found = message_violation(opcode, body, length, header.mo or 0)
     return found
 
 
@@ -98,24 +99,33 @@ def header_violation(header: DDPHeader, length: int) -> Violation | None:
     return _of_ddp(header, length) or _of_control(header.rsvdulp, header.tagged, header.qn)
 
 
-def message_violation(opcode: int, body: bytes, length: int) -> Violation | None:
+def message_violation(opcode: int, body: bytes, length: int, mo: int = 0) -> Violation | None:
     """Return the fault of a message's RDMAP header, None if there is none or no such header.
 
     Never raises.
 
-    :param body: the octets of the message without DDP headers; of a long message, at least as many
-        as the longest RDMAP header has.
-    :param length: octets of the whole message.
+    :param body: the octets of the message without DDP headers, from ``mo`` on; of a long message,
+        at least as many as the longest RDMAP header has.
+    :param length: octets of the message from ``mo`` on.
+    :param mo: MO of the segment that ends the message.  If it is not 0, only the length of the
+        message is checked.
     """
     if opcode not in _CHECKS:
         return None
     check, clause = _CHECKS[opcode]
+    end = mo + length
+    if opcode == Opcode.READ_REQUEST and end > READ_REQUEST_LENGTH:
+        # Octets after the header are ULP Payload, which is not allowed.
+        clause = "RFC 5040 4.2"
+    if mo:
+        fewest, most = HEADER_LENGTHS[opcode]
+        if fewest <= end <= most:
+            return None
+        allowed = " to ".join(map(str, sorted({fewest, most})))
+        return Violation(f"{message_name(opcode)} of {end} octets, {allowed} are allowed", clause)
     try:
         found = check(body, length)
     except RemoteProtocolError as error:
-        if opcode == Opcode.READ_REQUEST and length > READ_REQUEST_LENGTH:
-            # Octets after the header are ULP Payload, which is not allowed.
-            clause = "RFC 5040 4.2"
         return Violation(str(error), clause)
     return found if isinstance(found, Violation) else None
 

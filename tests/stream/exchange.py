@@ -43,7 +43,8 @@ def parsed(words: str) -> list[tuple[int, bytes, str]]:
 
     ``>`` is the Initiator, ``<`` the Responder. S is a Send with the next MSN. ``>R1`` and ``>A1``
     are an RDMA Read Request and an Atomic Request with MSN 1, ``<R`` and ``<A1`` are Responses.
-    W is an RDMA Write, E an FPDU of no octets.
+    W is an RDMA Write, E an FPDU of no octets. ``>I1`` and ``>T1`` are Immediate Data and a
+    Terminate with MSN 1, of zeros.
 
     These marks have a number after them: ``:`` octets of a message, ``@`` TO and ``s`` STag of its
     sink, ``/`` MULPDU, ``|`` octets of an RDMAP header in each segment, ``=`` identifier of an
@@ -68,6 +69,9 @@ def parsed(words: str) -> list[tuple[int, bytes, str]]:
             ulpdus = messages.write(stag, to, payload(size), room)
         elif word[1] == "E":
             ulpdus = [b""]
+        elif word[1] in "IT":
+            opcode, queue = (7, 2) if word[1] == "T" else (8, 0)
+            ulpdus = messages.untagged_message(opcode, queue, msn, bytes(size), room)
         elif word[1] == "A" and side:
             ulpdus = messages.atomic_response(msn, name, 5)
         elif word[1] == "A":

@@ -40,7 +40,7 @@ PROBE_OTHERS = {
     *(38, 62),  # RTR, TO wrap
     *(66, 67, 68, 69),  # queues
     *(77, 78, 79, 80, 81, 82, 83, 87, 88),  # versions, opcodes, T
-    *(95, 99, 100, 101),  # RDMA Read
+    *(95, 97, 99, 100, 101),  # RDMA Read
     112,  # a ULPDU of 65535 octets
     *(105, 106, 119),  # Terminate on another queue, ULPDU_Length 0, after a Terminate
 }
@@ -145,6 +145,13 @@ SITUATIONS: list[tuple[str, list[str], dict[str, int]]] = [
     (f">S- {each_of('<A', 100)}", [], DEPTHS),
     # DDP segments may have any size (RFC 5041 5.2).
     (">A1=7|20 <A1=7", [], {}),
+    (">I1:8|4", [], {}),
+    (">I1:16|8", ["Immediate Data of 16 octets, 8 are allowed (RFC 7306 6.3)"], {}),
+    # The order is known after a message with a wrong RDMAP header.
+    (">I1:9 >S#9", ["Immediate Data has exactly 8", "MSN 9 on queue 0, where 2"], {}),
+    (">S >T1:4", [], {}),
+    (">S >T1:4 >S", ["a message follows a Terminate (RFC 5040 5.4)"], {}),
+    (">S >T1:3 >S", ["a Terminate Header", "a message follows a Terminate (RFC 5040 5.4)"], {}),
     # The agreed RTR indication needs no DDP header (RFC 6581 9.2).
     (">E <S >E", [NO_HEADER], {**DEPTHS, "a": 1, "b": 1}),
     (">E <S >E", [NO_HEADER], {**DEPTHS, "a": 1, "b": 1, "c": 1, "d": 1}),

@@ -40,6 +40,7 @@ RIGHT = {
     "send up to the last octet": untagged(0x43, mo=0xFFFFFFFB, payload=b"abcd"),
     "read request": untagged(0x41, 1, READ_REQUEST),
     "part of a read request": untagged(0x41, 1, READ_REQUEST[:9], control=0x01),
+    "rest of a read request": untagged(0x41, 1, READ_REQUEST[9:], mo=9),
     "terminate": untagged(0x47, 2, bytes.fromhex("02000000")),
     "terminate with zeros for headers": untagged(
         0x47, 2, payload=bytes.fromhex("02000000") + bytes(2 + 18 + 28)
@@ -71,6 +72,12 @@ WRONG = {
     "untagged write": (untagged(0x40), "RFC 5040 4.1", (0, 2, 6)),
     "send on queue 1": (untagged(0x43, 1), "RFC 5040 4.1", (0, 2, 6)),
     "read request and payload": (untagged(0x41, 1, READ_REQUEST + b"x"), "RFC 5040 4.2", None),
+    "read request that ends late": (
+        untagged(0x41, 1, READ_REQUEST[:9], mo=20),
+        "RFC 5040 4.2",
+        None,
+    ),
+    "read request that ends early": (untagged(0x41, 1, bytes(4), mo=20), "RFC 5040 4.4", None),
     "short read request": (untagged(0x41, 1, bytes(27)), "RFC 5040 4.4", None),
     "source wraps": (
         untagged(0x41, 1, struct.pack(">IQIIQ", 1, 0, 4, 2, (1 << 64) - 3)),

@@ -133,10 +133,6 @@ class ConnectionChecks:
                 self._report(segment.origin, found)
             return False
         found = header_violation(header, length)
-        # Few senders cut an RDMAP header up: MULPDU is 128 at least (RFC 5044 4.5).
-        is_header = opcode in HEADER_OPCODES and header.last and not segment.offset
-        if found is None and is_header and not segment.cut_off:
-            found = message_violation(opcode, segment.body, length)
         if found is not None:
             # Further errors would only follow from this one.
             self._report(segment.origin, found)
@@ -148,7 +144,7 @@ class ConnectionChecks:
         if found is not None:
             self._report(segment.origin, found)
         if opcode in HEADER_OPCODES:
-            self._note_atomic(segment)
+            self._take_rdmap_header(segment)
         elif opcode == Opcode.READ_RESPONSE and header.last:
             # When it is recovered, not when its turn comes: it answers its Request even if
             # segments before it are missing.
@@ -238,14 +234,19 @@ class ConnectionChecks:
 
     # -- Requests and Responses --------------------------------------------------------------------
 
-    def _note_atomic(self, segment: DDPSegment) -> None:
-        """Note an Atomic Request or an Atomic Response when it is recovered."""
+    def _take_rdmap_header(self, segment: DDPSegment) -> None:
+        """Check a message that is an RDMAP header, and note an Atomic Request or Response."""
         opcode, direction, octets = segment.opcode, segment.origin[1], segment.rdmap_header
+        if segment.header.last and (segment.offset or not segment.cut_off):
+            found = message_violation(opcode, segment.body, segment.length, segment.offset)
+            if found is not None:
+                self._report(segment.origin, found)
+                octets = b""
         if opcode == Opcode.ATOMIC_REQUEST and octets:
             identifier = parse_atomic_request(octets).request_identifier
             self.halves[direction].outstanding.add_atomic(identifier, 1, segment.origin)
         elif opcode == Opcode.ATOMIC_REQUEST:
-            # Its sender or the snap length has cut it: its identifier is unknown.
+            # It is wrong, or its sender or the snap length has cut it: its identifier is unknown.
             self.halves[direction].outstanding.forget()
         elif opcode == Opcode.ATOMIC_RESPONSE and octets:
             identifier = parse_atomic_response(octets).original_request_identifier
