@@ -139,6 +139,9 @@ SITUATIONS: list[tuple[str, list[str], dict[str, int]]] = [
     # Only the end proves these errors.  They are reported there if nothing is missing.
     (">S >R1:1 >R2:2 >R3:3 <R:1 <R:2 <R:3", [EXCEEDING], DEPTHS),
     (">S- >R1:1 >R2:2 >R3:3 <R:1 <R:2 <R:3", [], DEPTHS),
+    # Responses that were not requested make no room for Requests.
+    (">S <R <R >R1:1 >R2:2 >R3:3 <R:1 <R:2 <R:3", [EXCEEDING], DEPTHS),
+    (">S <R <R >R1:1 >R2:2 <R:1 <R:2", [], DEPTHS),
     (">S >A1=5 <A1=6 <A2=5", [UNASKED.format(6)], DEPTHS),
     (">S- >A1=5 <A1=6 <A2=5", [], DEPTHS),
     (f">S {each_of('<A', 100)}", [UNASKED.format(each) for each in range(100)], DEPTHS),

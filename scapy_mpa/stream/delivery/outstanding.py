@@ -39,10 +39,10 @@ class _Excess:
     is_own: bool
     """Whether the sender itself has set this limit, below that of the peer."""
 
-    def had_received(self, end: int) -> bool:
-        """True if its sender had received all octets before the sequence number ``end``."""
-        acknowledged = self.acknowledged
-        return acknowledged is not None and unwrap(acknowledged, end) >= end
+
+def _covers(acknowledged: int | None, end: int) -> bool:
+    """Return whether a side has acknowledged all octets before the sequence number ``end``."""
+    return acknowledged is not None and unwrap(acknowledged, end) >= end
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +53,9 @@ class Outstanding:
     """False if Requests were forgotten."""
     _reads: int = 0
     """RDMA Read Requests sent, less those that the peer has answered."""
+    _early: tuple[int | None, ...] = ()
+    """What the peer had acknowledged by each RDMA Read Response that came while no Request was
+    outstanding.  It may answer one that was captured later, but none that was sent later."""
     _excess: tuple[_Excess, ...] = ()
     """RDMA Read Requests that seem too many.  They may be allowed: a capture may have a Response
     after a Request whose sender had already received that Response."""
@@ -62,13 +65,13 @@ class Outstanding:
 
     def __len__(self) -> int:
         """How many Requests and Responses are kept."""
-        return len(self._atomics) + len(self._excess)
+        return len(self._atomics) + len(self._excess) + len(self._early)
 
     def forget(self) -> None:
         """Forget all: from now on, Atomic Responses may answer unknown Requests."""
         self.is_known = False
         self._atomics.clear()
-        self._excess = ()
+        self._excess = self._early = ()
 
     def add_atomic(self, identifier: int, change: int, origin: Origin) -> None:
         """Take an Atomic Request (1) or Response (-1).  A capture may have them in any order."""
@@ -84,6 +87,11 @@ class Outstanding:
         :param ird: how many the peer allows to be outstanding, None if unknown.
         :param ord: how many its sender has promised at most, None if it is not bound.
         """
+        end, early = segment.end_seq, self._early
+        for at, acknowledged in enumerate(early):
+            if acknowledged is None or _covers(acknowledged, end):
+                self._early = early[:at] + early[at + 1 :]
+                return
         self._reads += 1
         if ird is None:
             return
@@ -95,12 +103,15 @@ class Outstanding:
 
     def add_read_response(self, segment: DDPSegment) -> None:
         """Take the last segment of an RDMA Read Response."""
-        self._reads -= 1
-        if not self._excess:
-            return
+        if self._reads:
+            self._reads -= 1
+        elif len(self._early) < LATE_SEGMENTS:
+            self._early += (segment.acknowledged,)
+        else:
+            self.forget()
         # The sender of Requests captured before it may have had this Response.
         for excess in self._excess:
-            excess.outstanding -= excess.had_received(segment.end_seq)
+            excess.outstanding -= _covers(excess.acknowledged, segment.end_seq)
         self._excess = tuple(each for each in self._excess if each.outstanding > each.limit)
 
     def unasked_responses(self) -> Iterator[tuple[Origin, Violation]]:
