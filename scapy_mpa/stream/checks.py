@@ -18,6 +18,7 @@ from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
     GapFound,
+    SctpConnectionId,
     SessionControlSeen,
     StartupSeen,
 )
@@ -44,7 +45,9 @@ class Checks:
         identity = event.connection if segment is None else segment.origin[0]
         connection = self._connections.get(identity)
         if connection is None:
-            connection = self._connections[identity] = ConnectionChecks()
+            # Only MPA has revisions that allow another version than RFC 5041 4.1.
+            version = 1 if isinstance(identity, SctpConnectionId) else None
+            connection = self._connections[identity] = ConnectionChecks(version=version)
         if segment is not None:
             connection.take_segment(segment)
         elif isinstance(event, StartupSeen):

@@ -224,6 +224,18 @@ def test_rules_above_are_checked_too() -> None:
     assert (found[0].code, ends(events)[0].errors) == (6, 3)
 
 
+@pytest.mark.parametrize("words", [">I <A", ">EI <EA", ""])
+@pytest.mark.parametrize("version", [0, 1])
+def test_rfc5041_4_1_version(words: str, version: int) -> None:
+    """DDP has version 1 over SCTP, in each session, even if its beginning was not captured."""
+    talk = talk_of(words)
+    octets = messages.send(1, b"x")[0]
+    talk.segment(0, bytes([0x40 | version, version << 6 | 3]) + octets[2:])
+    texts = [each.text for each in of(ErrorFound, checked(talk))]
+    wrong = "DV 0 on a connection of version 1 (RFC 5041 4.1)"
+    assert sum(wrong in each for each in texts) == (version == 0)
+
+
 @pytest.mark.parametrize("is_ended", [False, True])
 def test_response_whose_request_may_be_missing(is_ended: bool) -> None:
     """Only a Terminate shows that nothing is missing at the end of a direction."""
