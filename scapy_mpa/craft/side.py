@@ -505,7 +505,7 @@ class Side:
         )
         expected = ddp_version_of(conversation.options.revision_of(RESPONDER))
         if found is None and expected is not None:
-            found = version_violation(header, expected, "RFC 5041 4.1")
+            found = version_violation(header, expected)
         if found is not None:
             conversation.refuse(f"{found.text} ({found.clause})")
         ulpdus = ulpdus_of(header, payload, conversation.mulpdus[self.index])

@@ -131,23 +131,29 @@ def message_violation(opcode: int, body: bytes, length: int, mo: int = 0) -> Vio
 
 
 def ddp_version_of(revision: int) -> int | None:
-    """Return the DDP version of a connection by the revision of its Reply (RFC 5044 C.1).
+    """Return the version of DDP and RDMAP by the revision of the Reply (RFC 5044 C.1).
 
-    None: either.  With revision 0, DV may be 0 or 1: Linux siw sends 1.
+    None: either.  With revision 0 it may be 0 or 1: Linux siw sends 1.
     """
     return 1 if revision in (1, 2) else None
 
 
-def version_violation(header: DDPHeader, version: int, clause: str) -> Violation | None:
-    """Return the fault if a segment has another DDP version than its connection.
+def version_violation(
+    header: DDPHeader, version: int, clause: str | None = None
+) -> Violation | None:
+    """Return the fault if a segment has another DDP or RDMAP version than its connection.
 
-    :param version: DDP version of the connection: by its revision, or that of another segment.
-    :param clause: the clause that demands it: RFC 5044 C.1 over MPA, else RFC 5041 4.1.
+    :param version: version of the connection: by its revision, or that of another segment.
+    :param clause: the clause that demands one version for both; None: those of the two fields.
     """
-    if header.ddp_version == version:
-        return None
-    text = f"DV {header.ddp_version} on a connection of version {version}"
-    return Violation(text, clause, _invalid_version(header))
+    if header.ddp_version != version:
+        text = f"DV {header.ddp_version} on a connection of version {version}"
+        return Violation(text, clause or "RFC 5041 4.1", _invalid_version(header))
+    rdmap_version = parse_control(header.rsvdulp).rdmap_version
+    if rdmap_version != version:
+        text = f"RV {rdmap_version} on a connection of version {version}"
+        return Violation(text, clause or "RFC 5040 4.1", _RDMAP_VERSION)
+    return None
 
 
 def _invalid_version(header: DDPHeader) -> TerminateCode:

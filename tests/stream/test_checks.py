@@ -31,6 +31,7 @@ PROBE_TERMINATES = {
     73: "1/2/0x06",
     74: "1/2/0x06",
     75: "1/1/0x04",
+    76: "0/2/0x05",
     96: "1/2/0x03",
 }
 """The error in siw's Terminate, by the number of the connection, where siw conforms."""

@@ -186,7 +186,7 @@ _other_identifier: Final = edit.rdmap_header(
 
 MUTATIONS: Final[Table] = {
     bases.plain: {
-        "rfc5040/4.1/rv-0": edit.change_fpdu(
+        "rfc5044/c.1/rv-0": edit.change_fpdu(
             edit.control(rdmap_version=0), range(_FIRST_OF_RFC7306)
         ),
         "rfc5040/4.1/rv-2": edit.change_fpdu(edit.control(rdmap_version=edit.any_of(2, 3))),

@@ -67,7 +67,7 @@ class ConnectionChecks:
     initiator: int = 0
     """The direction of that Request."""
     version: int | None = None
-    """DV of both directions (RFC 5044 C.1), None if unknown."""
+    """DV and RV of both directions (RFC 5044 C.1), None if unknown."""
     broken: tuple[str, ...] = ()
     """Negotiated terms that were broken; known only at the end."""
 
@@ -139,7 +139,7 @@ class ConnectionChecks:
             return False
         if self.version is None:
             self.version = header.ddp_version
-        clause = "RFC 5044 C.1" if segment.is_fpdu else "RFC 5041 4.1"
+        clause = "RFC 5044 C.1" if segment.is_fpdu else None
         found = version_violation(header, self.version, clause)
         if found is not None:
             self._report(segment.origin, found)

@@ -117,7 +117,7 @@ def test_rdmap_version_0() -> None:
         'initiator send "one"\nrepeat 8 initiator atomic fetch-add\n'
         "repeat 8 responder immediate 8\nclose"
     )
-    (mutation,) = (each for each in mutations_of(conversation) if each.name == "rfc5040/4.1/rv-0")
+    (mutation,) = (each for each in mutations_of(conversation) if each.name == "rfc5044/c.1/rv-0")
     sends = [at for at, each in enumerate(conversation.script) if "Send" in repr(each)]
     for seed in range(10):
         assert [*mutation.case(seed).touched] == sends
