@@ -177,7 +177,7 @@ def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
         return None
     assert header.mo is not None
     if header.qn not in UNTAGGED_QUEUES:
-        return Violation(f"QN {header.qn} is that of no queue", "RFC 5041 4.3", _INVALID_QN)
+        return Violation(f"QN {header.qn} is that of no queue", "RFC 5041 7.1", _INVALID_QN)
     if header.mo + length > LARGEST_MESSAGE:
         return Violation(
             f"MO {header.mo} and {length} octets exceed a message's 2^32 - 1",

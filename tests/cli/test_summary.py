@@ -31,7 +31,7 @@ def test_table() -> None:
 def test_check(tmp_path: Path) -> None:
     """``--check`` counts what a receiver above MPA must not accept, as a finding."""
     path = tmp_path / "qn.pcapng"
-    find("rfc5041/4.3/qn-unknown").case(1).conversation.write(path)
+    find("rfc5041/7.1/qn-unknown").case(1).conversation.write(path)
     for options, errors in ((), 0), (("--check",), 1):
         assert cells(*options, path)["Err"] == str(errors)
         records = run("summary", "--json", *options, path)
@@ -44,7 +44,7 @@ def test_tcp_without_mpa_is_counted() -> None:
     assert run("summary", ABSENT).stdout == "1 TCP connection without MPA (--all lists it)\n"
     *_, last = run("summary", "--wide", PROBE).stdout.splitlines()
     # One connection carries HTTP, one sends nothing. One ends within the header of its Request,
-    # which is an error (RFC 5044 7.1.2 rule 10).
+    # which is an error (RFC 5044 8).
     assert last == "2 TCP connections without MPA (--all lists them)"
 
 

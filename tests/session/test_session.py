@@ -227,7 +227,7 @@ def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixtu
 
 
 BROKEN = {
-    "rfc5041/4.3/qn-unknown": "(RFC 5041 4.3)",
+    "rfc5041/7.1/qn-unknown": "(RFC 5041 7.1)",
     "rfc5040/4.1/opcode-reserved-tagged": "0/2/0x06",
     "rfc6581/9.1/ird-exceeded": "(RFC 6581 9.1)",
     "rfc5044/4.4/crc-wrong": "CRC",

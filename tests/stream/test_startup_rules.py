@@ -337,10 +337,10 @@ def test_the_initiator_does_not_wait(late: str, acknowledged: int, markers: int)
 )
 @pytest.mark.parametrize("size", [7, 400])
 def test_the_end_within_a_startup_frame(words: str, size: int, sent: int, how: str) -> None:
-    """Rule 10, and code 1 of section 8: the captured part shows that it is a startup frame."""
+    """Code 1 of section 8: the captured part shows that it is a startup frame."""
     end = {"closed": " >F <F", "reset": " >X", "capture ended": ""}[how]
     asked, answered = (each(private_data=bytes(100))[:sent] for each in (request, reply))
     scene = Scene(words + end, {"P": asked, "B": answered}, size=size)
     text = f"the connection was {how} {sent} octets into a startup frame"
-    wrong = Wrong(len(words.split()) - 1, LOST, f"{text} (RFC 5044 7.1.2 rule 10)")
+    wrong = Wrong(len(words.split()) - 1, LOST, f"{text} (RFC 5044 8)")
     scene.check(*[wrong] * bool(end))

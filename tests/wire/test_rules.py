@@ -63,7 +63,7 @@ WRONG = {
     "untagged version": (untagged(0x43, control=0x43), "RFC 5041 4.1", (1, 2, 6)),
     "ddp version 0 alone": (tagged(0xC0, 0x40), "RFC 5041 4.1", (1, 1, 4)),
     "to wraps": (tagged(0xC1, 0x40, (1 << 64) - 3, b"abcd"), "RFC 5041 7.1", (1, 1, 3)),
-    "queue 4": (untagged(0x43, 4), "RFC 5041 4.3", (1, 2, 1)),
+    "queue 4": (untagged(0x43, 4), "RFC 5041 7.1", (1, 2, 1)),
     "too long": (untagged(0x43, mo=0xFFFFFFFC, payload=b"abcd"), "RFC 5041 5.2", (1, 2, 5)),
     "rdmap version": (untagged(0x83), "RFC 5040 4.1", (0, 2, 5)),
     "rdmap version of immediate data": (untagged(0x08), "RFC 7306 4.1", (0, 2, 5)),

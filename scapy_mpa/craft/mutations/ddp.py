@@ -148,7 +148,7 @@ MUTATIONS: Final[Table] = {
             _wrapping, where=lambda item: item.header.tagged and len(item.payload) > 1
         ),
         "rfc5041/5.2/stag-of-no-octets": change_fpdu(_without_octets, _WRITES, _is_short),
-        "rfc5041/4.3/qn-unknown": change_fpdu(
+        "rfc5041/7.1/qn-unknown": change_fpdu(
             header(qn=lambda before, rng: other_than(0, _WORD, rng, QueueNumber)),
             where=_is_untagged,
         ),

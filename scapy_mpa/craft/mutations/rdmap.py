@@ -211,8 +211,8 @@ MUTATIONS: Final[Table] = {
             for name, change in {
                 "rfc5040/4.2/read-request-with-payload": edit.longer_payload,
                 "rfc5040/4.4/read-request-cut": edit.cut_payload,
-                "rfc5040/4.4/read-request-mo-not-zero": edit.header(mo=edit.between(1, 28)),
-                "rfc5040/4.4/read-request-l-missing": edit.header(last=False),
+                "rfc5041/4.3/read-request-mo-not-zero": edit.header(mo=edit.between(1, 28)),
+                "rfc5041/4.1/read-request-l-missing": edit.header(last=False),
                 "rfc5040/7.2/read-request-source-wraps": _request(src_to=_wrapping),
                 "rfc5040/7.2/read-request-source-stag-invalid": _request(src_stag=_any_stag),
                 "rfc5040/7.2/read-request-source-out-of-bounds": _request(src_to=_far_away),
@@ -236,6 +236,9 @@ MUTATIONS: Final[Table] = {
         "rfc5040/5.4/terminate-twice": edit.change_item(
             lambda item, _: (item, item.with_header(msn=2)), _terminate_at
         ),
+        "rfc5041/4.1/terminate-l-missing": edit.change_fpdu(
+            edit.header(last=False), (Opcode.TERMINATE,)
+        ),
         **{
             f"rfc5040/4.8/terminate-{what}": edit.change_fpdu(change, (Opcode.TERMINATE,))
             for what, change in {
@@ -249,7 +252,6 @@ MUTATIONS: Final[Table] = {
                 "r-without-header": _set(rdmap_header=None),
                 "m-cleared": _set(m=False),
                 "trailing": _set(trailing=lambda rng: rng.randbytes(rng.randrange(100)) + b"\xff"),
-                "l-missing": edit.header(last=False),
             }.items()
         },
     },

@@ -162,7 +162,7 @@ MUTATIONS: Final[Table] = {
                 },
                 "rfc5044/7.1.2/rule-9-{}-pd-length-longer": {"pd_length": _longer},
                 "rfc5044/7.1.2/rule-9-{}-pd-length-shorter": {"pd_length": _shorter},
-                "rfc5044/7.1.2/rule-10-{}-incomplete": _ended_within,
+                "rfc5044/8/{}-incomplete": _ended_within,
             }
         ),
         "rfc5044/7.1.1/request-r-set": edit.change_startup(_REQUEST, rejected=True),

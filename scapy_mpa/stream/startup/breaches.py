@@ -71,9 +71,9 @@ def cut_short(
     how: str,
     *,
     what: str = "a startup frame",
-    clause: str = "RFC 5044 7.1.2 rule 10",
+    clause: str = "RFC 5044 8",
 ) -> Breach:
-    """Return the breach that a connection ended within a startup frame (rule 10).
+    """Return the breach that a connection ended within a startup frame (RFC 5044 8).
 
     :param length: octets of the frame that were captured.
     :param how: how the connection ended.
@@ -246,7 +246,7 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
 
 
 def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
-    """Return a breach if the connection ended within its first header (rule 10).
+    """Return a breach if the connection ended within its first header (RFC 5044 8).
 
     That is the header of a Request, or the beginning of another framing.
 

@@ -27,7 +27,8 @@ The rules of RFC 5044 7.1.2, and where a breach of each is reported:
 8. A Request from both sides is an Initiator/Initiator start: the Responder sends a Request where
    its Reply must stand.  A Reply from both sides: each answers no Request (rule 2).
 9. A wrong PD_Length: ``problems()``, or octets that never came.
-10. Frames that were not whole when the connection ended: ``of_frame()``, ``of_silence()``, and
+10. A capture does not show timeouts.  Frames that were not whole when the connection ended
+    (section 8, code 1): ``of_frame()``, ``of_silence()``, and
     :func:`~scapy_mpa.stream.startup.breaches.of_part`.
 
 The Rtr frame proposal of 2007 adds a frame: the Initiator sends it after the Reply, if S is set in

@@ -299,7 +299,7 @@ NOTICED_BY = {
         for what in ("payload-size-longer", "payload-size-largest", "header-crc-missing")
     },
     # The message is longer than its header.
-    "rfc5040/4.4/read-request-mo-not-zero": "(RFC 5040 4.2)",
+    "rfc5041/4.3/read-request-mo-not-zero": "(RFC 5040 4.2)",
     # What has another magic number is no indication.
     **{f"{IFT}/4.1/phase-{phase}-magic-wrong": f"({IFT} 4.2)" for phase in (0, 1)},
     # The Initiator speaks before it has the Reply.
