@@ -16,7 +16,7 @@ Pairs are for Initiator and Responder.
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from scapy_mpa.wire.control_flags import RTR, meaning_of
+from scapy_mpa.wire.control_flags import RTR, Meaning, meaning_of
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, parse_control, parse_read_request
@@ -154,10 +154,7 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Neg
     if of_peers != meaning.is_peer_to_peer(offered):
         text = f"A of the {words.reply} is not that of the {words.request}"
         found.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR if of_peers else None))
-    for name, flags in ((words.request, asked), (words.reply, offered)):
-        fault = meaning.fault(flags, name)
-        if fault is not None:
-            found.append(Violation(fault, meaning.clause))
+    found += _faults(meaning, request, reply, words)
     rtr = None
     of_peers &= meaning.is_peer_to_peer(offered)
     if of_peers:
@@ -180,6 +177,15 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Neg
     )
 
 
+def _faults(
+    meaning: Meaning, request: StartupFrame, reply: StartupFrame, words: Words
+) -> list[Violation]:
+    """Return what is wrong with the control flags of each frame by themselves."""
+    frames = (request, words.request), (reply, words.reply)
+    faults = [meaning.fault(frame.control_flags or "", name) for frame, name in frames]
+    return [Violation(fault, meaning.clause) for fault in faults if fault is not None]
+
+
 def _by_draft(request: StartupFrame, reply: StartupFrame, words: Words) -> Negotiation | None:
     meaning = meaning_of(Dialect.DRAFT_PEER_CONNECT_01)
     flags = reply.control_flags
@@ -194,6 +200,7 @@ def _by_draft(request: StartupFrame, reply: StartupFrame, words: Words) -> Negot
         (None, _depth(reply.ird)),
         (_bound(request.ord, reply.ird, min), _depth(reply.ord)),
         meaning.options(flags),
+        tuple(_faults(meaning, request, reply, words)),
         words=words,
     )
 

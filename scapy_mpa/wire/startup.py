@@ -156,8 +156,11 @@ class StartupFrame(NamedTuple):
     def _words(self) -> tuple[int, ...]:
         return _ENHANCED.unpack_from(self.data)
 
-    def problems(self) -> list[str]:
-        """Return why a receiver must not accept this frame; empty if it may (RFC 5044 7.1.2)."""
+    def problems(self, dialect: Dialect | None = None) -> list[str]:
+        """Return why a receiver must not accept this frame; empty if it may (RFC 5044 7.1.2).
+
+        :param dialect: which of the dialects with enhanced data it has; None: that of RFC 6581.
+        """
         found = []
         largest = largest_pd_length(self.revision)
         if self.pd_length > largest:
@@ -177,8 +180,10 @@ class StartupFrame(NamedTuple):
         elif self.revision > 2:
             found.append(f"revision {self.revision} is not one of 0, 1, 2 (RFC 5044 7.1.1)")
         if self.revision == 2 and self.s_bit and self.pd_length < ENHANCED_LENGTH:
+            is_draft = dialect is Dialect.DRAFT_PEER_CONNECT_01
+            clause = f"{Dialect.DRAFT_PEER_CONNECT_01.value} 6" if is_draft else "RFC 6581 6"
             found.append(
-                f"S is set but PD_Length {self.pd_length} leaves no room for 4 octets (RFC 6581 6)"
+                f"S is set but PD_Length {self.pd_length} leaves no room for 4 octets ({clause})"
             )
         return found
 

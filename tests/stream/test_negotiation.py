@@ -111,8 +111,6 @@ OTHER_RULES = {
     "rfc6581/9.1/ird-exceeded",  # --check counts Requests.
     "rfc6581/9.1/enhanced-accept-ord-above-ird",  # Over SCTP, --check compares them.
     "rfc6581/9.2/enhanced-accept-no-matching-rtr",
-    "draft-ietf-storm-mpa-peer-connect-01/8/request-d-set",  # D is reserved.
-    "draft-ietf-storm-mpa-peer-connect-01/8/reply-d-set",
     "rfc6581/7/enhanced-accept-answers-initiate",  # Nothing is negotiated.
     "rfc6581/7/enhanced-reject-answers-initiate",
     "rfc6581/7/accept-answers-enhanced",

@@ -14,6 +14,7 @@ import pytest
 
 from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from tests.straight.ways import recovery, straight
 from tests.stream.feed import fpdus
@@ -297,6 +298,17 @@ def test_a_startup_in_segments_of_one_octet(words: str, wrong: list[Wrong]) -> N
 def clause_of(text: str) -> str:
     """The clause at the end of an error's text."""
     return text[text.rindex("(") :]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "document"),
+    [(None, "RFC 6581"), (Dialect.DRAFT_PEER_CONNECT_01, Dialect.DRAFT_PEER_CONNECT_01.value)],
+)
+def test_no_room_for_enhanced_data(dialect: Dialect | None, document: str) -> None:
+    """The document of the dialect is cited."""
+    scene = Scene(">D >F <F", {"D": request(**PEER, private_data=b"ab")})
+    text = f"S is set but PD_Length 2 leaves no room for 4 octets ({document} 6)"
+    scene.check(Wrong(0, INVALID, text), events=scene.fed(dialect))
 
 
 @pytest.mark.parametrize("size", [1, 7, 40, 1460])

@@ -65,12 +65,11 @@ AGREED: list[tuple[str, StartupFrame, StartupFrame, object]] = [
     ("9.2", request("ABCD"), reply("ABCD"), (True, ALL)),
     # Without A none is needed, whatever other flags say.
     ("9.2", request(""), reply(""), (False, None)),
-    # The draft, 8: A, B and C of the Reply are a Send, a Write and a Read; D is ignored.
+    # The draft, 8: A, B and C of the Reply are a Send, a Write and a Read.
     ("draft", request("C"), reply("A"), (None, (RTR.SEND,))),
     ("draft", request("C"), reply("B"), (None, (RTR.WRITE,))),
     ("draft", request("C"), reply("C"), (None, (RTR.READ,))),
     ("draft", request("C"), reply("ABC"), (None, ALL)),
-    ("draft", request("C"), reply("AD"), (None, (RTR.SEND,))),
     ("draft", request("C"), reply(""), (None, ())),
     # A Reply without enhanced data means all three.
     ("draft", request("A"), reply(None), (None, ALL)),
@@ -118,6 +117,12 @@ def test_agreed(clause: str, one: StartupFrame, other: StartupFrame, wanted: obj
     of_depths = clause in ("9.1", "draft, depths")
     assert ((found.ird, found.ord) if of_depths else (found.peer_to_peer, found.rtr)) == wanted
     assert not found.broken
+
+
+def test_reserved_flag_of_the_draft() -> None:
+    """D must not be sent, and is ignored (the draft, 8)."""
+    found = agreed(request("CD"), reply("AD"), DRAFT)
+    assert (found.rtr, clauses(found)) == ((RTR.SEND,), [f"{DRAFT.value} 8"] * 2)
 
 
 @pytest.mark.parametrize(("one", "other", "wanted", "terminates"), BROKEN)

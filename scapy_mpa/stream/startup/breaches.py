@@ -40,7 +40,7 @@ def of_frame(
     """Return the rules that a startup frame breaks, by its fields or by its place."""
     frame, direction = found.startup, half.direction
     own, peers = startup.declared[direction], startup.declared[1 - direction]
-    texts = frame.problems()
+    texts = frame.problems(startup.dialect_of(frame))
     if role.breach is not None:
         texts.append(role.breach)
     elif frame.kind is StartupKind.REPLY:
