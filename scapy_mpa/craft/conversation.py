@@ -519,6 +519,10 @@ class Conversation:
 
         :raises LocalProtocolError: its side must not send one now, and the conversation is strict.
         """
+        # With revision 2, a Terminate reports any error (RFC 6581 9.3).
+        must_wait = self._responder_waits and not (
+            message.opcode == Opcode.TERMINATE and self.options.revision_of(RESPONDER) == 2
+        )
         if self._phase is Phase.REJECTED:
             self.refuse(
                 "the Responder has rejected: send octets of streaming mode, or do another startup "
@@ -526,7 +530,7 @@ class Conversation:
             )
         elif self._phase is Phase.CLOSED:
             self.refuse("the TCP connection is closed")
-        elif message.side == RESPONDER and self._responder_waits and not self._is_freed():
+        elif message.side == RESPONDER and must_wait and not self._is_freed():
             self.refuse(
                 "the Responder sends nothing before it has received an FPDU: let the Initiator "
                 "speak first (RFC 5044 7.1.2 rule 4)"

@@ -213,6 +213,7 @@ def send(conversation: Conversation) -> object:
     ("acts", "clause"),
     [
         ([lambda it: it.responder.send()], r"RFC 5044 7\.1\.2 rule 4"),
+        ([lambda it: it.responder.terminate(2, 0, 5)], "rule 4"),
         ([lambda it: it.responder.fpdu(b""), lambda it: it.responder.send()], "rule 4"),
         ([lambda it: it.close(), send], "closed"),
         ([lambda it: it.initiator.terminate(2, 0, 2), send], "Terminate"),
@@ -242,6 +243,14 @@ def test_responder_may_send_after_any_fpdu() -> None:
     conversation = Conversation()
     conversation.initiator.fpdu(b"?", crc=b"")
     conversation.responder.send()
+
+
+def test_responder_may_terminate_first() -> None:
+    """With revision 2, a Terminate may come first (RFC 6581 9.3), and nothing else."""
+    conversation = Conversation(revision=2)
+    with pytest.raises(LocalProtocolError, match="rule 4"):
+        conversation.responder.send()
+    conversation.responder.terminate(2, 0, 5)
 
 
 def test_reprs() -> None:
