@@ -13,8 +13,8 @@
 Linux' software iWARP driver (siw) declares the first four octets as C bit-fields, and so sends
 them *mirrored*.  EType and Layer are swapped; M, D and R are bits 0, 1 and 2 of the third octet.
 For ``12 02 C0 00`` of RFC 5040 figure 8, siw sends ``21 02 03 00``.  :func:`parse_terminate`
-decides between the two by the octets, and gives the reason.  Octets that RFC 5040 allows are never
-read mirrored.
+decides between the two by the octets, and gives the reason.  Octets that RFC 5040 allows are read
+mirrored in one case alone: two errors that a Responder hardly reports.
 """
 
 import struct
