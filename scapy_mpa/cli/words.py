@@ -127,6 +127,9 @@ def header_words(record: dict[str, Any]) -> str:
         return ""
     if record["header"] is not None:
         return f" {_HEADERS[opcode](record['header'])}"
+    if record["mo"] or not record["last"]:
+        # Its length tells nothing about the header, which other segments have parts of.
+        return ""
     fewest, most = HEADER_LENGTHS[opcode]
     return " (cut off)" if fewest <= record["payload_length"] <= most else " (malformed)"
 

@@ -54,6 +54,8 @@ NO_MPA = {"dialect": None, "revision": None, "errors": 0}
             " 27 octets L (malformed), seq 5000",
         ),
         (2, {**HEADERLESS, "opcode": 7, "payload_length": 4}, " 4 octets L (cut off), seq 5000"),
+        (2, {**HEADERLESS, "opcode": 8, "payload_length": 4, "mo": 4}, " 4 octets L, seq 5000"),
+        (2, {**HEADERLESS, "opcode": 8, "payload_length": 4, "last": False}, " 4 octets, seq 5000"),
         (3, {"fpdus": 0, "messages": 2}, "Send missing messages qn 0 msn 4 to 5, 1 octet cut off"),
         (3, {"missing": [[None, None]]}, "2 DDP segments, lacks its beginning, perhaps, "),
         (4, {"request_identifier": 9, "answers": None}, ", request identifier 9, answers one of "),
