@@ -503,9 +503,9 @@ class Side:
         found = header_violation(header, len(payload)) or message_violation(
             opcode, payload, len(payload)
         )
-        expected = ddp_version_of(conversation.options.revision_of(RESPONDER))
-        if found is None and expected is not None:
-            found = version_violation(header, expected)
+        if found is None:
+            expected = ddp_version_of(conversation.options.revision_of(RESPONDER))
+            found = version_violation(header, version if expected is None else expected)
         if found is not None:
             conversation.refuse(f"{found.text} ({found.clause})")
         ulpdus = ulpdus_of(header, payload, conversation.mulpdus[self.index])
