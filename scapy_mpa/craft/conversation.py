@@ -39,6 +39,7 @@ from scapy_mpa.records.record import Record
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.stream.startup.steps import reply_problems
 from scapy_mpa.wire.control_flags import RTR, meaning_of
 from scapy_mpa.wire.dialect import (
     OSC_REVISIONS,
@@ -639,7 +640,11 @@ class Conversation:
         """Return the item for a startup frame; refuse one that a receiver must not accept."""
         if item.control_flags is not None and self.options.revision_of(item.side) != 2:
             self.refuse("IRD, ORD, control flags and RTR go with revision 2 (RFC 6581 6)")
-        for problem in startup_frame(item, self.options).problems():
+        frame, revision = startup_frame(item, self.options), self.options.revision
+        problems = frame.problems()
+        if item.kind is StartupKind.REPLY and (revision, frame.revision) != OSC_REVISIONS:
+            problems += reply_problems(frame._replace(revision=revision), frame)
+        for problem in problems:
             self.refuse(problem)
         return item
 

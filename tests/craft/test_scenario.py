@@ -227,6 +227,7 @@ WRONG = {
     "dialect erdma\ncrc both\nstartup": "f:3: C is set, which erdma does not accept",
     "ddp-version 3\ninitiator write 1": "f:2: DV 3 is not valid (RFC 5041 4.1); ",
     "rdmap-version 2\ninitiator send 1": "f:2: RV 2 is not valid for Send (RFC 5040 4.1); ",
+    "reply-revision 2\ninitiator send 1": "f:2: revision 2 of the Reply exceeds the Request's 1 (",
     "revision 0\nddp-version 1\ninitiator send 1": "f:3: RV 0 on a connection of version 1 (",
     "ddp-version 0\nrdmap-version 0\ninitiator send 1": "f:3: DV 0 on a connection of version 1 (",
     "initiator read-request 9 src-to 0xFFFFFFFFFFFFFFFF": "f:1: SrcTO 0xffffffffffffffff and 9 ",

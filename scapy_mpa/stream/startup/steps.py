@@ -167,7 +167,7 @@ def rtr_may_follow(request: Declared | None, reply: Declared | None) -> bool:
     return any(each is not None and each.revision == 1 and each.s_bit for each in (request, reply))
 
 
-def reply_problems(request: Declared | None, reply: StartupFrame) -> list[str]:
+def reply_problems(request: Declared | StartupFrame | None, reply: StartupFrame) -> list[str]:
     """Return why a Reply cannot answer a Request; the Request is None if it was not captured
     (RFC 5044 7.1.1)."""
     if request is None or reply.revision <= request.revision:
