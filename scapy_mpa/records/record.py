@@ -246,7 +246,8 @@ def _message(event: MessageRecovered, clock: Clock) -> Record:
 def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
     """Return the seconds from the last octet of a Request to the last octet of its Response.
 
-    None if either was not captured, or if the time of its frame is not remembered.
+    None if either was not captured, or if the time of its frame is not remembered.  None, too, if
+    the Response has the earlier time, or segments that contradict each other.
     """
     begin, end = (
         None if frame is None else clock.time_ns(frame)
