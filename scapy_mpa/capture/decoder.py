@@ -36,6 +36,9 @@ ETHERNET_IPV4: Final = 0x08004500
 FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
 WHOLE_TCP: Final = 6
 
+_SHIFTS: Final = {ETHERNET: 0, 113: 2}
+"""By link type, how many octets its EtherType is after that of Ethernet.  113 is Linux cooked
+mode."""
 _VLAN: Final = b"\x81\x00"
 _VLAN_LENGTH: Final = 4
 _MOST_NESTED: Final = 8
@@ -78,12 +81,14 @@ class Decoder:
         self.whole = None
         number, time_ns, link_type, octets, length, _ = frame
         captured = len(octets)
-        tag = _VLAN_LENGTH if octets[12:14] == _VLAN else 0
-        least = ORDINARY_LENGTH + tag
-        if link_type == ETHERNET and captured >= least and ETHERNET not in self.link_types:
-            link_and_ip, total, fragment, flow, seq, ack, control = ordinary(octets, tag)
-            at = tag + TCP_AT + (control >> 12) * 4
-            end = tag + IPV4_AT + total
+        shift = _SHIFTS.get(link_type, captured)
+        if not shift and octets[12:14] == _VLAN:
+            shift = _VLAN_LENGTH
+        least = ORDINARY_LENGTH + shift
+        if captured >= least and link_type not in self.link_types:
+            link_and_ip, total, fragment, flow, seq, ack, control = ordinary(octets, shift)
+            at = shift + TCP_AT + (control >> 12) * 4
+            end = shift + IPV4_AT + total
             if (
                 link_and_ip & SERVICE == ETHERNET_IPV4
                 and fragment & FRAGMENT_AND_PROTOCOL == WHOLE_TCP
