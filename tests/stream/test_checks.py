@@ -176,6 +176,14 @@ def test_situations(words: str, expected: list[str], agreed: dict[str, int]) -> 
     assert {each.direction for each in errors} <= {int("<A" in words)}
 
 
+def test_a_malformed_request_is_not_outstanding() -> None:
+    """It gets no Response, so it makes no other Request exceed the limit."""
+    sent = parsed(">S >R1:1 >R2:2 >R3:3 <R:2 <R:3")
+    sent[1] = (0, sent[1][1][:-1], "")
+    (error,) = errors_of(talk_of(sent, **DEPTHS).fed())
+    assert error.text.endswith("(RFC 5040 4.4)")
+
+
 @pytest.mark.parametrize(
     ("granted", "expected"),
     [

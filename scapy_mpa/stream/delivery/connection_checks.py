@@ -21,7 +21,12 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.negotiation import MPA_WORDS, SCTP_WORDS, Negotiation, negotiate
-from scapy_mpa.wire.rdmap import HEADER_OPCODES, parse_atomic_request, parse_atomic_response
+from scapy_mpa.wire.rdmap import (
+    HEADER_OPCODES,
+    READ_REQUEST_LENGTH,
+    parse_atomic_request,
+    parse_atomic_response,
+)
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.rules import (
     Violation,
@@ -222,7 +227,9 @@ class ConnectionChecks:
             self._report(segment.origin, found)
         if opcode == Opcode.TERMINATE:
             half.has_terminated = True
-        elif opcode == Opcode.READ_REQUEST and header.last:
+        # A malformed Request gets no Response, so it is not outstanding.
+        end = segment.offset + segment.length
+        if opcode == Opcode.READ_REQUEST and header.last and end == READ_REQUEST_LENGTH:
             ird = ord = None
             if self.agreed is not None:
                 # The IRD of each side limits the Requests of the other.  The ORD of the Reply is
