@@ -99,8 +99,8 @@ class _Startup(_ConnectionSetup):
         OffWire(NoteField("provenance", None)),
     ]
 
-    def init_fields(self, *args: Any) -> None:
-        super().init_fields(*args)
+    def init_fields(self, *args: Any, **options: Any) -> None:
+        super().init_fields(*args, **options)
         self.packetfields = [self.get_field("private_data")]
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:

@@ -45,7 +45,7 @@ class Checks:
         identity = event.connection if segment is None else segment.origin[0]
         connection = self._connections.get(identity)
         if connection is None:
-            # Only MPA has revisions that allow another version than RFC 5041 4.1.
+            # Over TCP, the Reply decides on the version, or else the first segment.
             version = 1 if isinstance(identity, SctpConnectionId) else None
             connection = self._connections[identity] = ConnectionChecks(version=version)
         if segment is not None:
