@@ -233,6 +233,16 @@ def test_segments_that_fill_a_hole_are_late(order: str, late: int, straight: boo
     assert [half.late for half in end.halves] == [late, 0]
 
 
+def test_new_octets_after_repeated_ones_are_not_late() -> None:
+    """A sender may repeat octets and add new ones.  Only octets in a hole are late."""
+    octets, _ = stream([600] * 6, markers=False)
+    talk = started()
+    for start, end in ((0, 1000), (900, 1500), (2000, 2500), (1400, 2600)):
+        talk.copy(0, BASE + start, octets[start:end])
+    (end_of_it,) = ends(talk.fed())
+    assert [half.late for half in end_of_it.halves] == [1, 0]
+
+
 @pytest.mark.parametrize("straight", [True, False])
 def test_octets_that_begin_no_fpdu(straight: bool) -> None:
     """They begin in the pad grid of another place, or within the octets that a length claims."""

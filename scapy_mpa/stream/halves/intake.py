@@ -66,12 +66,14 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
         octets += bytes(cut)
     inserted = islands.insert(position, octets, segment.frame)
     repeated = inserted.repeated
+    # Of the octets before the highest one, those that were not captured before fill a hole.
+    before = min(position + len(octets), half.high or 0) - position
+    half.counters.late += before > sum(end - start for start, end in repeated)
     if half.early is not None and position < half.early.end:
         repeated = _fill_early(half, half.early, position, octets, segment.frame, repeated)
     if repeated:
         _compare(half, position, segment.payload, repeated)
     half.octets += inserted.fresh
-    half.counters.late += inserted.fresh > 0 and position < (half.high or 0)
     half.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
     if cut > 0:
         _mark_cut(half, position + len(segment.payload), position + segment.length, inserted)
