@@ -17,6 +17,7 @@ from scapy_mpa.stream.segment import Segment, reverse_flow
 from scapy_mpa.stream.table import AnyConnection, ConnectionTable
 from scapy_mpa.stream.unanswered import Unanswered
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.tcp import ACK, HANDSHAKE, NOT_PSH, SYN
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Flows:
 
     :param first_number: the number of the first connection.
     :param limits: what may be held in memory.
-    :param dialect: the dialect that the user names; it counts where octets leave a choice.
+    :param dialect: the dialect that the user names; it counts where octets leave a choice.  An
+        unknown name raises LocalProtocolError.
     :param others: finds framings over TCP other than MPA's, as
         :func:`scapy_mpa.dialects.other_framings` returns it.
     :param straight: whether ordinary segments may take the straight path.  If not, a connection
@@ -57,13 +59,13 @@ class Flows:
         first_number: int = 0,
         *,
         limits: Limits | None = None,
-        dialect: Dialect | None = None,
+        dialect: str | Dialect | None = None,
         others: OtherFramings[Any] | None = None,
         straight: bool = True,
     ) -> None:
         self.limits = limits_of(limits)
         self._is_straight = straight and self.limits.octets_per_half >= STRAIGHT_AT_LEAST
-        self._dialect = dialect
+        self._dialect = dialect = dialect_named(dialect)
         self.table = ConnectionTable(first_number, self.limits, self._settle)
         self.shared = Shared(Budget(self.limits), others)
         self.directions: dict[bytes, Direction] = {}

@@ -15,6 +15,7 @@ from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession, rdmpa
 from scapy_mpa.stream.events import Event, GapFound
+from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import RPING
 from tests.session.plain import sniffed
@@ -27,7 +28,7 @@ def test_wrong_arguments() -> None:
         for take in (partial(rdmpa, RPING), MPASession, Cleaner):
             with pytest.raises(TypeError, match=r"limits are .*; give Limits\("):
                 take(limits=given)
-    for take in (partial(rdmpa, RPING), MPASession, Cleaner):
+    for take in (partial(rdmpa, RPING), MPASession, Cleaner, Flows):
         with pytest.raises(LocalProtocolError, match="no dialect 'rfc'"):
             take(dialect="rfc")
 
