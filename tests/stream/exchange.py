@@ -147,6 +147,8 @@ def answers(found: list[MessageRecovered]) -> str:
         if each.opcode not in RESPONSES:
             continue
         if not each.fpdus:
+            # It comes at the frame of the Request, at the earliest.
+            assert each.request_frame == each.frame
             unanswered.append(str(each.answers))
         elif each.answers is None:
             assert each.as_requested is None

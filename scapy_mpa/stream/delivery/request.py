@@ -132,6 +132,7 @@ class Request:
             requested=True,
             read_request=self.read,
             request_identifier=self.identifier,
+            request_frame=frame,
         )
 
 
