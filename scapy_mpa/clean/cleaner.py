@@ -30,6 +30,7 @@ from scapy_mpa.stream.halves.extent import may_reset
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
+from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.tcp import RST, SYN
@@ -141,7 +142,7 @@ class Cleaner:
         :param whole: the frame with the whole IP packet, if the segment came in fragments.
         """
         flows, flow = self._flows, segment.flow
-        known, late_copies = flows.find(flow), flows.recovery.late_copies
+        known, began = flows.find(flow), flows.recovery.began
         was_full = known is not None and known.half(flow).phase is Phase.FULL
         direction = flows.directions.get(flow)
         if direction is None:
@@ -152,32 +153,52 @@ class Cleaner:
         connection = flows.find(flow)
         identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
         is_selected = self._selects is None or self._selects(identity)
-        # A held segment may be of the next connection's handshake, which must be written with it.
-        if not is_selected or (flows.recovery.holds(flow) and not segment.length):
-            self._append(frame, is_written=is_selected)
+        if flows.recovery.began not in (None, began):
+            self._begin(*flows.recovery.began)
+        if not is_selected:
+            self._append(frame, is_written=False)
             self._dispatch(events)
             return None
-        is_late = flows.recovery.late_copies > late_copies
-        if connection is None or is_late or _is_dropped(connection, segment):
+        is_held = flows.recovery.holds(flow)
+        if connection is None or (not is_held and _is_dropped(connection, segment)):
             is_left_out = (
-                connection is not None
-                and not is_late
-                and self._order(connection.identity).rewriter.opening.is_mpa
+                connection is not None and self._order(connection.identity).rewriter.opening.is_mpa
             )
             self.report.replaced += is_left_out
             self._queue.append(Slot(frame.number, frame.time_ns, None if is_left_out else frame))
             self._dispatch(events)
             return None
         order = self._order(connection.identity)
-        is_fpdus = was_full and connection is known and segment.length > 0
+        is_fpdus = was_full and connection is known and segment.length > 0 and not is_held
         slot = self._slot(order, frame, whole, segment, is_fpdus=is_fpdus)
         cores = cores_of(connection, flows.directions.get(connection.identity.flow))
         # The SYN itself takes a sequence number.
         seq = segment.seq + 1 if segment.flags & SYN else segment.seq
+        if is_held:
+            order.hold(slot, seq)
+            self._dispatch(events)
+            return None
         order.place(slot, seq, cores[slot.direction])
         self._dispatch(events)
         order.settle(connection, cores)
         return order
+
+    def _begin(self, connection: Connection, numbers: Iterable[int]) -> None:
+        """Give the slots of held segments to the connection that begins with them.
+
+        :param numbers: the numbers of their frames.
+        """
+        identity = connection.identity
+        if self._selects is not None and not self._selects(identity):
+            # Like copies, they stay with the connection that is over.
+            return
+        order, cores = self._order(identity), cores_of(connection, None)
+        for slot in filter(None, map(self._queue.find, numbers)):
+            if slot.connection is not None and slot.headers is not None:
+                flow = self._orders[slot.connection].rewriter.identity.flows[slot.direction]
+                slot.connection, slot.direction = identity.number, identity.flows.index(flow)
+                order.rewriter.take_headers(slot.direction, slot.headers)
+                order.place(slot, sequence_number(slot.position), cores[slot.direction])
 
     def _take_at_rest(
         self, direction: Direction, frame: Frame, whole: Frame, segment: Segment

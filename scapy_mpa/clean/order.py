@@ -114,6 +114,14 @@ class Order:
             item.frames, item.is_same = (slot.number,), True
             self._wait(half, item, slot.number)
 
+    def hold(self, slot: Slot, seq: int) -> None:
+        """Take the slot of a frame that may be a copy, or begin the next connection of the ports.
+
+        If it does not pass to that connection, it waits for the end of this one.
+        """
+        slot.position = self.halves[slot.direction].position(seq)
+        self.blocked_from = min(self.blocked_from, slot.number)
+
     def startup(self, event: StartupSeen) -> None:
         """Take a startup frame."""
         half = self.halves[event.direction]

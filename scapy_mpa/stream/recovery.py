@@ -50,6 +50,8 @@ class Recovery:
         self._held = 0
         self.late_copies = 0
         """Segments with only octets of connections that have ended."""
+        self.began: tuple[Connection, list[int]] | None = None
+        """The last connection that began with held segments, and the numbers of their frames."""
 
     # -- to the straight path and back -------------------------------------------------------------
 
@@ -156,6 +158,7 @@ class Recovery:
                 self._table.end(connection)
                 new = self._open(held[0])
                 self.late_copies -= len(held)
+                self.began = new, [each.frame for each in held]
                 for each in held:
                     new.receive(each)
             return False

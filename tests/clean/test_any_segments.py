@@ -10,11 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from scapy_mpa.capture import Frame
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, FPDURecovered
 from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.segment import Segment as Received
-from tests.clean.cleaning import clean, events, fpdus, frames_of
+from tests.clean.cleaning import (
+    clean,
+    events,
+    fpdus,
+    frames_of,
+    renumbered,
+    startups,
+)
 from tests.clean.test_startup import sent
 from tests.cli.command import run
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started, whole
@@ -117,3 +126,26 @@ def test_connections_and_fpdus_before_and_after(
     for each in (frames, clean(frames).frames):
         types = Counter(map(type, events(each)))
         assert (types[ConnectionEnded], types[FPDURecovered]) == (connections, 16 * connections)
+
+
+@pytest.mark.parametrize("markers", ["neither", "both"])
+@pytest.mark.parametrize("ahead", [-3000, -500, 0, 1, 300])
+def test_segments_that_may_be_copies(markers: str, ahead: int) -> None:
+    """The first segments of a connection, up to the first that shows that they are no copies.
+
+    The connection before, of the same ports, has nearly the same sequence numbers.  If all are
+    equal, the segments are copies, and are left out.
+    """
+    frames: list[Frame] = []
+    for number, isn in enumerate([1 << 20, (1 << 20) + ahead]):
+        sends = "initiator send 300\nresponder send 3000\ninitiator send 300\nclose"
+        options = f"isns {isn} {isn}\nmarkers {markers}\nstart-time {1_700_000_000 + number}\n"
+        frames += parse_scenario(f"{options}startup\n{sends}").frames()[0 if number else 7 :]
+    frames = renumbered(frames)
+    found = clean(frames)
+    assert fpdus(found.frames) == fpdus(frames)
+    assert len(startups(found)) == (4 if ahead else 2)
+    first = clean(frames, selects=lambda identity: identity.number == 0)
+    other = clean(frames, selects=lambda identity: identity.number == 1)
+    assert fpdus(first.frames) + fpdus(other.frames) == fpdus(frames)
+    assert [len(startups(each)) for each in (first, other)] == [2, 2 if ahead else 0]
