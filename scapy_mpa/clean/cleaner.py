@@ -240,6 +240,7 @@ class Cleaner:
             connection=identity.number,
             direction=direction,
             length=segment.length,
+            captured=len(payload),
             ack=segment.ack,
             flags=segment.flags,
             # If the frame has a trailer, some payload stays; the reframer drops it.

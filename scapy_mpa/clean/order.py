@@ -168,6 +168,15 @@ class Order:
         start = half.position(event.seq) - header
         octets = unmarked_octets(event)
         length = fpdu_length(event.ulpdu_length)
+        if len(event.octets) < extent:
+            end = start + len(event.octets)
+            if any(slot.lacks(end) for slot in filter(None, map(self._queue.find, event.frames))):
+                rewriter.report.cut += 1
+            else:
+                # It claims octets of the next FPDU.  With zeros instead, a bad CRC stays bad.
+                extent = len(event.octets)
+                rewriter.report.overlong += 1
+                octets = octets.ljust(length, b"\0") if event.crc == "bad" else octets
         drift = start - half.fpdu_end if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
         half.fpdu_end = start + extent
         rewriter.opening.add_fpdu(direction, start, half.startup_end, event)

@@ -28,6 +28,8 @@ class Report:
     """FPDUs whose CRC was bad, and stays bad."""
     cut: int = 0
     """FPDUs that a snap length cut."""
+    overlong: int = 0
+    """FPDUs that claim octets of the next FPDU, and lack these."""
     holes: int = 0
     """Holes between whole FPDUs."""
     missing: int = 0
@@ -93,6 +95,7 @@ class Report:
             (self.rtr_frames, "", "Rtr Frame", " removed"),
             (self.startup_frames, "supplied: ", "startup frame", f", {handshakes}"),
             (self.cut, "", "FPDU", " cut short by the snap length"),
+            (self.overlong, "", "FPDU", " longer than the octets before the next one"),
             (self.late, "", "FPDU", " found too late to be put in order"),
             (self.left, "", "FPDU", " found too late, copied as captured"),
         ):

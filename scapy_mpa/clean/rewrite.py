@@ -270,7 +270,6 @@ class Rewriter:
             self.opening.written |= NEEDED
             self.report.fpdus += 1
             self.report.markers += item.markers
-            self.report.cut += len(item.octets) < item.length
             return []
         if item.startup is None:
             if half.has_fin or not self._is_open:

@@ -51,7 +51,7 @@ class Item:
     """Position after its last octet there."""
     octets: bytes
     length: int
-    """Octets in the written stream; more than ``octets`` if a snap length cut it."""
+    """Octets in the written stream; more than ``octets`` if some were not captured."""
     captured: int = 0
     """Captured octets, Markers included, and ``drift``: the FPDU before was reported with so many
     octets too few, or too many if below 0."""
@@ -99,6 +99,8 @@ class Slot:
     """Position of the first octet of its segment."""
     length: int = 0
     """Octets of payload that the segment carried."""
+    captured: int = 0
+    """Octets of payload that were captured; fewer if the snap length cut some off."""
     ack: int = 0
     flags: int = 0
     headers: Frame | None = None
@@ -116,6 +118,10 @@ class Slot:
     def end(self) -> int:
         """Position after its segment."""
         return self.position + self.length + bool(self.flags & FIN)
+
+    def lacks(self, position: int) -> bool:
+        """Return whether the snap length cut off the octet at a position."""
+        return self.position + self.captured <= position < self.position + self.length
 
     @property
     def held(self) -> int:

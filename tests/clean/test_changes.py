@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import tracemalloc
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -258,6 +259,28 @@ def test_more_memory_costs_no_more_work() -> None:
 
     # Of 2000 segments, some 1000 wait at a time with the first limit, some 100 with the other.
     assert spent(1 << 20) < 1.2 * spent(1 << 17)
+
+
+def test_fpdus_that_claim_octets_of_the_next_one() -> None:
+    """Their CRCs stay bad: by a wrong length, or by octets that another segment brought before.
+
+    No snap length cuts them, and a tool that follows lengths finds the next FPDUs.
+    """
+    ulpdus = [messages.send(msn, bytes(600))[0] for msn in range(1, 6)]
+    octets, truth = mpastream.build_stream(ulpdus)
+    at, after = truth[1].end, truth[2].end
+    wrong, early = started(), started()
+    wrong.say(0, octets[:at] + b"\x82" + octets[at + 1 :], size=truth[0].end)
+    first = early.say(0, octets[:at], size=truth[0].end)
+    early.copy(0, first + after - 200, octets[after : truth[3].end])
+    early.copy(0, first + at, octets[at:after])
+    for talk in (wrong, early):
+        frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
+        cleaned = clean(frames)
+        verdicts = [Counter(each.crc for each in recovered(of)) for of in (frames, cleaned.frames)]
+        assert verdicts[0] == verdicts[1] and verdicts[0]["bad"] == 1
+        assert (cleaned.report.overlong, cleaned.report.cut) == (1, 0)
+        assert clean(cleaned.frames).frames == cleaned.frames
 
 
 def test_late_fpdus_are_written() -> None:
