@@ -26,6 +26,8 @@ class WrittenHalf:
     """The headers of its first frame."""
     seq: int | None = None
     """The sequence number of the next octet to write."""
+    startup_end: int = 0
+    """The written sequence number after the last startup frame."""
     end: int | None = None
     """Position in the captured stream after the octets that were written, None if not known."""
     acknowledged: int | None = None

@@ -257,6 +257,8 @@ class Rewriter:
         else:
             half.advance(item.end, half.seq + item.length)
             half.expect_ack(half.end, half.seq)
+        if item.kind is Kind.STARTUP:
+            half.startup_end = half.seq
 
     def _prepare(self, item: Item, slot: Slot) -> list[str] | None:
         """Prepare to write an item; return the remarks for its comment.
@@ -310,7 +312,8 @@ class Rewriter:
         if missing:
             # A startup that was not captured may have had any length.  After the written startup
             # frames, tools look for FPDUs at multiples of four octets (RFC 5044 4.1).
-            kept = missing - missing % WORD if item.kind is Kind.FPDU else missing
+            lacking = (half.startup_end - half.seq - missing) % WORD
+            kept = missing + lacking if item.kind is Kind.FPDU else missing
             half.advance(item.start, half.seq + kept)
             self.report.holes += 1
             self.report.missing += missing
@@ -416,7 +419,7 @@ class Rewriter:
                 self.halves[1 - sender[kind]].acknowledge_all()
             self._send(slot, sender[kind], ACK | PSH, octets, comment)
             half.seq = half.acknowledged = sequence_number(half.seq + len(octets))
-            half.end = None
+            half.end, half.startup_end = None, half.seq
             if half.fpdus_from is None:
                 half.fpdus_from = 0
             opening.note_supplied(kind)

@@ -22,7 +22,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.fpdu import build_fpdu
 from scapy_mpa.wire.startup import StartupFrame
-from scapy_mpa.wire.tcp import FIN, RST, SYN
+from scapy_mpa.wire.tcp import ACK, FIN, RST, SYN
 from tests.clean.cleaning import (
     Cleaned,
     clean,
@@ -35,7 +35,7 @@ from tests.clean.cleaning import (
 )
 from tests.craft.strategies import BEGINNINGS, conversations
 from tests.craft.test_impaired import reorder
-from tests.stream.talk import Talk, started
+from tests.stream.talk import STREAM, Talk, started
 from tests.stream.work import steps
 from tests.truth import messages, mpastream, pcapfile
 
@@ -281,6 +281,19 @@ def test_fpdus_that_claim_octets_of_the_next_one() -> None:
         assert verdicts[0] == verdicts[1] and verdicts[0]["bad"] == 1
         assert (cleaned.report.overlong, cleaned.report.cut) == (1, 0)
         assert clean(cleaned.frames).frames == cleaned.frames
+
+
+def test_holes_keep_fpdus_aligned() -> None:
+    """FPDUs begin at multiples of four octets after the startup frame, also after a false FIN."""
+    talk = Talk((1000, 5000))
+    talk.say(0, mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1))
+    talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, private_data=bytes(7)))
+    talk.miss(1, bytes(53))
+    talk.say(1, flags=FIN | ACK)
+    talk.miss(1, bytes(4522))
+    talk.say(1, STREAM)
+    frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
+    assert fpdus(clean(frames).frames) == fpdus(frames) != Counter()
 
 
 def test_late_fpdus_are_written() -> None:
