@@ -109,7 +109,7 @@ class _Places:
         """Look for places.  Yield True after each block, and False to wait."""
         region = self._region
         allowance = region.allowance
-        while self._looked < region.limit and allowance.left > allowance.kept:
+        while self._looked < region.limit and allowance.left > 0:
             while allowance.purse.slice <= 0:
                 yield False
             upto = min(self._looked + READ_AT_A_TIME, region.limit)
@@ -119,7 +119,7 @@ class _Places:
             for start in region.likely(self._looked, upto):
                 while allowance.purse.slice <= 0:
                     yield False
-                if allowance.left <= allowance.kept:
+                if allowance.left <= 0:
                     break
                 edge = region.place(start)
                 if edge is None:

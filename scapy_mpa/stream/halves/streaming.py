@@ -71,7 +71,7 @@ class Streaming:
     def _is_due(self) -> bool:
         """Return whether to look at the held octets: each time that they have doubled."""
         held = self._half.held
-        if self._look_at is None or held < self._look_at or self._half.purse.is_empty:
+        if self._look_at is None or held < self._look_at:
             return False
         self._look_at = 2 * held
         self._waits = False

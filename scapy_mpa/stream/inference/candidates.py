@@ -107,27 +107,24 @@ class Candidates:
         Yield None if the search must wait.
 
         First those at the beginnings of segments, then those of the likeliest alignment, then those
-        of the other alignments, in the order of the octets.  A part of the allowance is kept for
-        these: an STag may look like the header of a long FPDU, and all FPDUs of a message hold it.
+        of the other alignments, in the order of the octets.
         """
         begin, end = self.stretch.begin, self.stretch.end
         counts = [0] * WORD
         for chunk in self.island.chunks(begin, end):
             counts[(chunk.position - begin) % WORD] += 1
         likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
-        kept = self.allowance.kept
-        yield from self._sensible([[*self.boundaries]], kept)
-        yield from self._sensible(self._words([likeliest]), kept)
-        yield from self._sensible(self._words(others), 0)
+        yield from self._sensible([[*self.boundaries]])
+        yield from self._sensible(self._words([likeliest]))
+        yield from self._sensible(self._words(others))
 
-    def _sensible(self, pieces: Iterable[Sequence[int]], kept: int) -> Iterator[int | None]:
+    def _sensible(self, pieces: Iterable[Sequence[int]]) -> Iterator[int | None]:
         """Yield the places with a header that makes sense and is in no FPDU found so far.
 
         Other places cost something, too: octets may be full of words that begin like a header.
         Most of them are passed over by their first octets, without a call.
 
         :param pieces: the places in each piece of the octets.
-        :param kept: the part of the allowance that must be left.
         """
         allowance, begin, octets = self.allowance, self.stretch.begin, self.stretch.octets
         for places in pieces:
@@ -135,7 +132,7 @@ class Candidates:
                 yield None
             passed = 0
             for position in places:
-                if allowance.left < kept:
+                if allowance.left < 0:
                     self._was_left_out = True
                     return
                 at = position - begin
