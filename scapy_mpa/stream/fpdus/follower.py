@@ -117,8 +117,7 @@ class Follower:
                     run.broken_at = at
                     break
                 if final or fpdu == UNREADABLE:
-                    makes_sense = self.crc or self._may_follow(island, at, limit)
-                    run.broken_at = at if makes_sense else run.last
+                    run.broken_at = at if self.crc else run.last
                 break
             if fpdu.sound or (not self.crc and self._is_believed(fpdu)):
                 self._report(island, run, fpdu)
@@ -201,10 +200,6 @@ class Follower:
             return False
         head = header_octets(fpdu.octets, fpdu.layout)
         return plausible(head, fpdu.ulpdu_length, any_stag=True)
-
-    def _may_follow(self, island: Island, at: int, limit: int) -> bool:
-        """Return whether the header to which a length leads makes sense, as far as captured."""
-        return self.reader.may_begin(island, at, limit, any_stag=True)
 
     # -- after a break of the chain --------------------------------------------------------------
 

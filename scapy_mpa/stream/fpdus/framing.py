@@ -110,7 +110,7 @@ class Framing(Follower):
         """
         super()._chain(island, run, limit, final=final)
         is_doubtful = run.broken_at is None and run.end < limit and self._may_pad(island, limit)
-        if is_doubtful and not self._may_follow(island, run.end, limit):
+        if is_doubtful and not self.reader.may_begin(island, run.end, limit, any_stag=True):
             need = island.need
             if self._sink.hand_to_softuiwarp(island, run, final=False) == "undecided":
                 island.need = min(need, island.need)
