@@ -31,7 +31,8 @@ class RDMAPMessage(NamedTuple):
     record: dict[str, Any]
     """Its ``message`` record (``docs/records.md``)."""
     payload: bytes | None
-    """Its octets, with zeros where octets are missing; None if it was too long to keep."""
+    """Its octets, with zeros where octets are missing; None if it was too long to keep, or if
+    more octets are missing than were captured."""
     packets: list[Packet]
     """The packets that brought it, each with one DDP segment."""
 
