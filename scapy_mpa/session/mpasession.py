@@ -20,11 +20,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from scapy.config import conf
 from scapy.consts import LINUX
 from scapy.packet import Packet
+from scapy.plist import PacketList
 from scapy.sessions import DefaultSession
 from scapy.supersocket import SuperSocket
 from scapy.utils import EDecimal, PcapNgReader, PcapReader
@@ -78,6 +80,9 @@ class MPASession(DefaultSession):
     turn, some dozen frames at a time.  An object serves one ``sniff()`` call; after it
     :attr:`not_followed` counts the frames that were not followed.
 
+    Call :meth:`finish` if ``sniff()`` stops before the end, because of ``timeout``, ``count``,
+    ``stop_filter``, ``AsyncSniffer.stop()`` or Ctrl-C: a session does not notice.
+
     :param others: whether frames that carry no MPA octets pass, too.
     :param on_event: called with every event of the stream core
         (:mod:`scapy_mpa.stream.events`): gaps, overlaps, errors and ends of connections are
@@ -107,14 +112,16 @@ class MPASession(DefaultSession):
         named = dialect_named(dialect)
         self._recovery = partial(Recovery, on_event, limits_of(limits), named, check=check)
         self._captures: dict[SuperSocket, tuple[_Read, int, Recovery]] = {}
+        self._waiting: dict[SuperSocket, Iterator[Packet]] = {}
+        """Packets that ``sniff()`` has not taken yet."""
         self._not_followed: Counter[str] = Counter()
-        """Counts of captures that were read to their end."""
+        """Counts of captures that have ended."""
 
     @property
     def not_followed(self) -> dict[str, int]:
         """The numbers of frames that were not followed, by reason ("not TCP", "IP fragment", ...).
 
-        They cover all captures and interfaces so far, and are final when ``sniff()`` has returned.
+        They cover all captures and interfaces so far, and are final when these have ended.
         Packets of a layer without a link type count as "link type -1".
         """
         counts = self._not_followed.copy()
@@ -124,6 +131,7 @@ class MPASession(DefaultSession):
 
     def recv(self, sock: SuperSocket) -> Iterator[Packet]:
         """Yield the packets that the next frame of ``sock`` completes; of a file, the next few."""
+        yield from self._waiting.get(sock, ())
         capture = self._captures.get(sock)
         if capture is None:
             capture = *_reading(sock, self.supersession), self._recovery()
@@ -134,18 +142,37 @@ class MPASession(DefaultSession):
                 found = read(recovery.clock.newest + 1)
             except Exception:
                 # The capture has ended, or the interface has gone down.
-                del self._captures[sock]
-                packets = recovery.finish()
-                self._not_followed += recovery.not_followed
-                yield from packets
+                yield from self._end(sock)
                 raise
             if found is None:
                 return
             frame, packet = found
             packets, is_other = recovery.receive(frame)
-            yield from packets
             if is_other and self._others:
-                yield packet()
+                packets.append(packet())
+            if packets:
+                waiting = self._waiting[sock] = iter(packets)
+                yield from waiting
+
+    def finish(self) -> PacketList:
+        """End all captures that are still open, and return the packets that remain.
+
+        ``on_event`` is called for the rest: FPDUs after holes, gaps, ends of connections.  Call it
+        when ``sniff()`` has returned, or the thread of ``AsyncSniffer`` has ended.  If nothing
+        remains, as when captures ended by themselves or after another call, the list is empty.
+        """
+        for sock in [*self._captures]:
+            self._end(sock)
+        packets = PacketList([*chain.from_iterable(self._waiting.values())], "Remaining")
+        self._waiting.clear()
+        return packets
+
+    def _end(self, sock: SuperSocket) -> Iterator[Packet]:
+        """End a capture, and return the packets of it that remain."""
+        *_, recovery = self._captures.pop(sock)
+        self._waiting[sock] = chain(self._waiting.get(sock, ()), recovery.finish())
+        self._not_followed += recovery.not_followed
+        return self._waiting[sock]
 
 
 class Recovery:

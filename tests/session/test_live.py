@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The memory of a live session does not grow with the number of connections that have ended.
 
-The tests count objects, not octets.  They give packets one by one, with growing times.
+These tests count objects, not octets.  They give packets one by one, with growing times.  The last
+test stops sessions, and finds what remains.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from scapy.consts import LINUX
 from scapy.data import MTU
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
-from scapy.sendrecv import sniff
+from scapy.sendrecv import AsyncSniffer, sniff
 
 from scapy_mpa.craft import Conversation
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession
 from scapy_mpa.stream.events import ConnectionEnded, Event
@@ -173,3 +175,39 @@ def test_memory_for_frames_of_an_interface() -> None:
             if len(octets) < 200:
                 assert peak < MTU
     assert [each[FPDU].provenance.crc for each in found if FPDU in each] == ["good"] * 5
+
+
+class Open(Interface):
+    """Stays open when it has given all packets."""
+
+    def recv(self, x: int = MTU, **kwargs: Any) -> Any:
+        return next(self._packets, None)
+
+
+STOPS = [{"count": 5}, {"stop_filter": lambda packet: FPDU in packet}, {"timeout": 0.5}, {}]
+
+
+@pytest.mark.parametrize("options", STOPS, ids=["count", "stop_filter", "timeout", "stop()"])
+def test_what_remains_when_sniffing_stops(options: dict[str, Any]) -> None:
+    """``finish()`` returns it: both lists together are those of a capture that ends there."""
+    conversation = parse_scenario("packing stream\nrepeat 60 initiator send 300")
+    frames = [Ether(bytes(each)) for each in conversation.packets()]
+    del frames[9]
+    left = iter(frames)
+    events: list[Event] = []
+    session = MPASession(on_event=events.append)
+    live: dict[str, Any] = {"opened_socket": Open(left), "session": session}
+    if options:
+        # The second call goes on where the first one has stopped.
+        found = sniff(**live, **options) + sniff(**live, **options)
+    else:
+        sniffer = AsyncSniffer(**live)
+        sniffer.start()
+        sniffer.join(0.5)
+        found = sniffer.stop()
+    rest, again = session.finish(), session.finish()
+    wanted: list[Event] = []
+    until_now = Interface(frames[: len(frames) - len([*left])])
+    whole = sniff(opened_socket=until_now, session=MPASession(on_event=wanted.append))
+    assert [*map(bytes, found + rest)] == [*map(bytes, whole)]
+    assert rest and not again and events == wanted and isinstance(events[-1], ConnectionEnded)
