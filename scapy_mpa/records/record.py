@@ -59,7 +59,7 @@ from scapy_mpa.wire.rdmap import HEADER_OPCODES, ReadRequest
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupFrame
 
-Record: TypeAlias = dict[str, object]
+Record: TypeAlias = dict[str, Any]
 RecordedEvent: TypeAlias = Event | MessageRecovered
 """Events that have records."""
 

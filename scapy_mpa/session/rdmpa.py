@@ -28,7 +28,7 @@ from scapy_mpa.wire.forced import dialect_named
 class RDMAPMessage(NamedTuple):
     """An RDMAP message that was recovered from a capture."""
 
-    record: dict[str, Any]
+    record: Record
     """Its ``message`` record (``docs/records.md``)."""
     payload: bytes | None
     """Its octets, with zeros where octets are missing; None if it was too long to keep, or if
