@@ -66,6 +66,19 @@ class MPAPacketList(PacketList):
         chosen: MPAPacketList = self._with_records(super().filter(func))
         return chosen
 
+    def sessions(self, *args: Any, **options: Any) -> dict[str, PacketList]:
+        """Return the packets by session, as Scapy does, with the records of the capture."""
+        found = super().sessions(*args, **options)
+        return {name: self._with_records(packets) for name, packets in found.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Scapy copies and pickles its own attributes only; those of this class are the others.
+        return super().__getstate__() | {"own": self.__dict__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.update(state["own"])
+
     def _with_records(self, chosen: Any) -> Any:
         """Give a part of this list the records of the capture."""
         if isinstance(chosen, MPAPacketList):

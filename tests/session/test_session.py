@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import pathlib
-from collections.abc import Iterable
+import pickle
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from scapy_mpa.craft.mutations import find
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU, RDMAPTerminate
 from scapy_mpa.records.record import record_of
-from scapy_mpa.session import MPASession, Provenance, rdmpa
+from scapy_mpa.session import MPAPacketList, MPASession, Provenance, rdmpa
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
@@ -285,7 +287,8 @@ def test_messages(path: Path) -> None:
 def test_selected_packets() -> None:
     """They keep the records of the capture.  Messages have only the packets in the list."""
     capture = rdmpa(PCAPS / "term_writebad.pcap")
-    for chosen in (capture[:3], capture[RDMAPTerminate], capture.filter(lambda p: FPDU in p)):
+    parts = capture[:3], capture[RDMAPTerminate], capture.filter(lambda p: FPDU in p)
+    for chosen in (*parts, *capture.sessions().values()):
         assert 0 < len(chosen) < len(capture)
         assert chosen.connections() == capture.connections()
         assert chosen.not_followed() == capture.not_followed()
@@ -293,6 +296,19 @@ def test_selected_packets() -> None:
         assert [each.record for each in messages] == [each.record for each in capture.messages()]
         brought = [packet for each in messages for packet in each.packets]
         assert brought == [packet for packet in chosen if FPDU in packet]
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))]
+)
+def test_copies_of_a_list(copied: Callable[[MPAPacketList], MPAPacketList]) -> None:
+    """They keep the records, and the messages with the packets in the copy."""
+    capture = rdmpa(PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz")
+    made = copied(capture)
+    assert [bytes(each) for each in made] == [bytes(each) for each in capture]
+    assert made.connections() == capture.connections() != []
+    counts = [[(each.record, len(each.packets)) for each in x.messages()] for x in (made, capture)]
+    assert counts[0] == counts[1] != []
 
 
 def test_messages_of_joined_captures() -> None:
