@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from io import TextIOBase
+from typing import Any, BinaryIO, NamedTuple, SupportsIndex
 
 from scapy.error import log_runtime
 from scapy.packet import Packet
@@ -188,16 +189,20 @@ def rdmpa(
         receiver must not accept (:mod:`scapy_mpa.stream.checks`).
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     :raises FileNotFoundError: there is no file of this name.
-    :raises TypeError: ``filename`` is no file, but packets or anything else.
+    :raises TypeError: ``filename`` is no file, but packets or anything else; or the file is open in
+        text mode; or ``count`` is no integer.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If only its
         end is damaged, the packets before are returned, and a warning is logged. A warning is also
         logged for interfaces that a pcapng file describes wrongly.
     """
-    if not (isinstance(filename, str | bytes | os.PathLike) or hasattr(filename, "read")):
+    is_file = hasattr(filename, "read") and not isinstance(filename, TextIOBase)
+    if not (is_file or isinstance(filename, str | os.PathLike)):
         raise TypeError(
-            f"rdmpa() reads a file, not a {type(filename).__name__}; packets are read by "
-            "sniff(offline=packets, session=MPASession)"
+            "rdmpa() takes a name (str or path) or a file opened in binary mode, not a "
+            f"{type(filename).__name__}; sniff(offline=packets, session=MPASession) reads packets"
         )
+    if not isinstance(count, SupportsIndex):
+        raise TypeError(f"count is a number of packets, not {count!r}")
     packets: list[Packet] = []
     records: list[Record] = []
     messages: list[RDMAPMessage] = []

@@ -33,10 +33,16 @@ def test_wrong_arguments() -> None:
             take(dialect="rfc")
 
 
-def test_packets_instead_of_a_file() -> None:
-    """The message says what reads packets."""
-    with pytest.raises(TypeError, match=r"a PacketList; .* session=MPASession\)"):
-        rdmpa(PacketList())
+def test_no_file_and_no_number() -> None:
+    """The message says what to give, and what reads packets."""
+    with open(RPING) as text:
+        for wrong in (PacketList(), bytes(RPING), text):
+            words = rf"in binary mode, not a {type(wrong).__name__}; .* reads packets"
+            with pytest.raises(TypeError, match=words):
+                rdmpa(wrong)
+    for count in ("3", None, 3.0):
+        with pytest.raises(TypeError, match=f"count is a number of packets, not {count!r}"):
+            rdmpa(RPING, count=count)
 
 
 def test_both_keep_the_limits(tmp_path: pathlib.Path) -> None:
