@@ -236,7 +236,7 @@ def _to_recovery(direction: Direction) -> None:
             return
         island.runs = (run,)
     run = island.runs[-1]
-    half.purse.fill(end - island.end)
+    half.fill_purse(end - island.end)
     # Unproven octets include the pieces.
     half.hold_again(island, direction.unproven or direction.pieces)
     island.end = end
@@ -253,7 +253,7 @@ def _to_recovery(direction: Direction) -> None:
             _note_placed(inserted.islands[0], origin + offset, len(octets), located_by)
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD
-        half.purse.fill(inserted.fresh)
+        half.fill_purse(inserted.fresh)
         half.high = max(half.high, origin + offset + inserted.fresh)
     half.budget.count(half)
 

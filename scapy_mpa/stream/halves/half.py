@@ -179,6 +179,12 @@ class HalfConnection:
         """Pays for the searches for FPDUs in all half connections."""
         return self.owner.shared.purse
 
+    def fill_purse(self, octets: int) -> None:
+        """Fill the purse for new octets of this direction."""
+        self.purse.fill(octets)
+        if self.phase is Phase.FULL:
+            self.purse.fill_more(octets)
+
     @property
     def framing(self) -> Framing | InOrder | None:
         """The reader of its FPDUs; None before it carries FPDUs."""

@@ -77,7 +77,7 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     half.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
     if cut > 0:
         _mark_cut(half, position + len(segment.payload), position + segment.length, inserted)
-    half.purse.fill(inserted.fresh)
+    half.fill_purse(inserted.fresh)
     if not inserted.islands:
         return
     for island in inserted.islands:

@@ -144,6 +144,7 @@ def _hand_over(half: HalfConnection, begin: int) -> None:
         # Those stretches were scanned for Keys.
         island.scanned = None
         if island.end > begin:
+            half.purse.fill_more(island.end - max(island.start, begin))
             half.advance(island)
         else:
             # It holds at most a startup frame, which was read.
