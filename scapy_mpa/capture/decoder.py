@@ -12,6 +12,7 @@ from scapy_mpa.capture.fragments import FRAGMENT_OF, Fragments
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.headers import FRAGMENT, TCP, UDP_PORT, Headers
 from scapy_mpa.capture.layers import READERS, read_headers
+from scapy_mpa.capture.link_types import NAMES
 from scapy_mpa.capture.reason import NOT_TCP, TOO_MANY_HEADERS, NotFollowedError
 from scapy_mpa.capture.tcp import tcp_segment
 from scapy_mpa.capture.tunnel import vxlan
@@ -32,13 +33,16 @@ ORDINARY_LENGTH: Final = 54
 IPV4_AT: Final = 14
 TCP_AT: Final = 34
 SERVICE: Final = 0xFFFFFF00
+"""Mask of the first number, without the octet of the service."""
 ETHERNET_IPV4: Final = 0x08004500
+"""The rest of that number in an ordinary frame."""
 FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
+"""Mask of the third number: fragment offset, More Fragments, and protocol."""
 WHOLE_TCP: Final = 6
+"""The rest of that number in an ordinary frame."""
 
-_SHIFTS: Final = {ETHERNET: 0, 113: 2}
-"""By link type, how many octets its EtherType is after that of Ethernet.  113 is Linux cooked
-mode."""
+_SHIFTS: Final = {ETHERNET: 0, NAMES["linux-sll"]: 2}
+"""By link type, how many octets its EtherType is after that of Ethernet."""
 _VLAN: Final = b"\x81\x00"
 _VLAN_LENGTH: Final = 4
 _MOST_NESTED: Final = 8

@@ -40,9 +40,9 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, AtomicOperation, Opcode
 from scapy_mpa.wire.rules import (
-    ddp_version_of,
     header_violation,
     message_violation,
+    version_by_revision,
     version_violation,
 )
 from scapy_mpa.wire.shown import quoted
@@ -504,7 +504,7 @@ class Side:
             opcode, payload, len(payload)
         )
         if found is None:
-            expected = ddp_version_of(conversation.options.revision_of(RESPONDER))
+            expected = version_by_revision(conversation.options.revision_of(RESPONDER))
             found = version_violation(header, version if expected is None else expected)
         if found is not None:
             conversation.refuse(f"{found.text} ({found.clause})")

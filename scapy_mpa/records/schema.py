@@ -181,8 +181,7 @@ def known_values(key: str, kinds: Collection[str]) -> list[Any] | None:
     # In the order of RECORD_TYPES, because ``kinds`` is often a set.
     for kind in filter(kinds.__contains__, tables.RECORD_TYPES):
         text = _TYPES_OF[kind].get(key, "")
-        bare = text.rstrip("?[]{}")
-        values = list(tables.RECORD_TYPES) if key == "type" else _KNOWN.get(bare, [])
+        values = list(tables.RECORD_TYPES) if key == "type" else _KNOWN.get(_name_of(text), [])
         if text and not values:
             return None
         known.update(dict.fromkeys([*values, None] if "?" in text else values))
@@ -202,12 +201,17 @@ def form_of(
     types = {_TYPES_OF[kind][key] for kind in kinds if key in _TYPES_OF[kind]}
     if not types or any(_may_be(each, value, text, is_ordered=is_ordered) for each in types):
         return None
-    return " or ".join(sorted({_FORMS[each.rstrip("?[]{}")] for each in types}))
+    return " or ".join(sorted({_FORMS[_name_of(each)] for each in types}))
+
+
+def _name_of(type_: str) -> str:
+    """Return the name of a type of the tables, without marks."""
+    return type_.rstrip("?[]{}")
 
 
 def _may_be(type_: str, value: object, text: str, *, is_ordered: bool) -> bool:
     """Return whether a type of the tables has such a value, or has no form."""
-    name = type_.rstrip("?[]{}")
+    name = _name_of(type_)
     if name not in _FORMS:
         return True
     if value is None and not is_ordered:
@@ -216,6 +220,7 @@ def _may_be(type_: str, value: object, text: str, *, is_ordered: bool) -> bool:
     # A number is compared with the number that these mean.
     if is_number and name in ("wide", "stag"):
         return True
+    # The beginning of a value is one that some end of the example completes.
     ends = [_FORMS[name][at:] for at in range(len(_FORMS[name]))] if is_ordered else []
     return any(re.search(_TYPES[name]["pattern"], text + end) for end in ("", *ends))
 
@@ -223,4 +228,4 @@ def _may_be(type_: str, value: object, text: str, *, is_ordered: bool) -> bool:
 def has_numbers(key: str, kinds: Collection[str]) -> bool:
     """Return whether all values of a key in records of some types are numbers or null."""
     texts = [_TYPES_OF[kind][key] for kind in kinds if key in _TYPES_OF[kind]]
-    return all(text.rstrip("?[]{}") in _NUMBERS for text in texts)
+    return all(_name_of(text) in _NUMBERS for text in texts)

@@ -35,8 +35,14 @@ class Meaning(NamedTuple):
     """The letter of the flag for peer-to-peer; None: the document has no such flag."""
     rtr: dict[str, RTR]
     """The RTR indication that each letter means."""
-    clause: str
-    """The clause that gives the flags their meaning."""
+    document: str
+    section: str
+    """The section that gives the flags their meaning."""
+
+    @property
+    def clause(self) -> str:
+        """The document and the section."""
+        return f"{self.document} {self.section}"
 
     def options(self, control_flags: str) -> tuple[RTR, ...]:
         """Return the RTR indications that flags mean, always in the same order."""
@@ -69,11 +75,12 @@ class Meaning(NamedTuple):
         return words
 
 
-_RFC6581: Final = Meaning("A", {"B": RTR.SEND, "C": RTR.WRITE, "D": RTR.READ}, "RFC 6581 9.2")
+_RFC6581: Final = Meaning("A", {"B": RTR.SEND, "C": RTR.WRITE, "D": RTR.READ}, "RFC 6581", "9.2")
 _DRAFT: Final = Meaning(
     None,
     {"A": RTR.SEND, "B": RTR.WRITE, "C": RTR.READ},
-    "draft-ietf-storm-mpa-peer-connect-01 8",
+    Dialect.DRAFT_PEER_CONNECT_01.value,
+    "8",
 )
 
 

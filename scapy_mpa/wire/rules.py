@@ -130,7 +130,7 @@ def message_violation(opcode: int, body: bytes, length: int, mo: int = 0) -> Vio
     return found if isinstance(found, Violation) else None
 
 
-def ddp_version_of(revision: int) -> int | None:
+def version_by_revision(revision: int) -> int | None:
     """Return the version of DDP and RDMAP by the revision of the Reply (RFC 5044 C.1).
 
     None: either.  With revision 0 it may be 0 or 1: Linux siw sends 1.

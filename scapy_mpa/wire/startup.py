@@ -24,6 +24,7 @@ from operator import index
 from struct import Struct
 from typing import Final, NamedTuple, SupportsIndex
 
+from scapy_mpa.wire.control_flags import meaning_of
 from scapy_mpa.wire.dialect import (
     BY_REVISION,
     Dialect,
@@ -180,10 +181,9 @@ class StartupFrame(NamedTuple):
         elif self.revision > 2:
             found.append(f"revision {self.revision} is not one of 0, 1, 2 (RFC 5044 7.1.1)")
         if self.revision == 2 and self.s_bit and self.pd_length < ENHANCED_LENGTH:
-            is_draft = dialect is Dialect.DRAFT_PEER_CONNECT_01
-            clause = f"{Dialect.DRAFT_PEER_CONNECT_01.value} 6" if is_draft else "RFC 6581 6"
             found.append(
-                f"S is set but PD_Length {self.pd_length} leaves no room for 4 octets ({clause})"
+                f"S is set but PD_Length {self.pd_length} leaves no room for 4 octets "
+                f"({meaning_of(dialect).document} 6)"
             )
         return found
 

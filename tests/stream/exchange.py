@@ -147,7 +147,7 @@ def answers(found: list[MessageRecovered]) -> str:
         if each.opcode not in RESPONSES:
             continue
         if not each.fpdus:
-            # It comes at the frame of the Request, at the earliest.
+            # It has the frame of its Request.
             assert each.request_frame == each.frame
             unanswered.append(str(each.answers))
         elif each.answers is None:

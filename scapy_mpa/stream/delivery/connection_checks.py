@@ -30,9 +30,9 @@ from scapy_mpa.wire.rdmap import (
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.rules import (
     Violation,
-    ddp_version_of,
     header_violation,
     message_violation,
+    version_by_revision,
     version_violation,
     violation,
 )
@@ -95,7 +95,7 @@ class ConnectionChecks:
         if startup.kind is not StartupKind.REPLY:
             return
         request, self.request = self.request, None
-        self.version = ddp_version_of(startup.revision)
+        self.version = version_by_revision(startup.revision)
         if request is None:
             return
         words = SCTP_WORDS if event.dialect is Dialect.RFC5043 else MPA_WORDS
@@ -227,17 +227,22 @@ class ConnectionChecks:
             self._report(segment.origin, found)
         if opcode == Opcode.TERMINATE:
             half.has_terminated = True
-        # A malformed Request gets no Response, so it is not outstanding.
-        end = segment.offset + segment.length
-        if opcode == Opcode.READ_REQUEST and header.last and end == READ_REQUEST_LENGTH:
-            ird = ord = None
-            if self.agreed is not None:
-                # The IRD of each side limits the Requests of the other.  The ORD of the Reply is
-                # final; that of the Request is not.
-                is_initiator = segment.origin[1] == self.initiator
-                ird = self.agreed.ird[is_initiator]
-                ord = None if is_initiator else self.agreed.ord[1]
-            half.outstanding.add_read_request(segment, ird, ord)
+        elif opcode == Opcode.READ_REQUEST and header.last:
+            self._take_read_request(half, segment)
+
+    def _take_read_request(self, half: _Half, segment: DDPSegment) -> None:
+        """Count the last segment of an RDMA Read Request, and check the limits."""
+        if segment.offset + segment.length != READ_REQUEST_LENGTH:
+            # A malformed Request gets no Response, so it is not outstanding.
+            return
+        ird = ord = None
+        if self.agreed is not None:
+            # The IRD of each side limits the Requests of the other.  The ORD of the Reply is final;
+            # that of the Request is not.
+            is_initiator = segment.origin[1] == self.initiator
+            ird = self.agreed.ird[is_initiator]
+            ord = None if is_initiator else self.agreed.ord[1]
+        half.outstanding.add_read_request(segment, ird, ord)
 
     # -- Requests and Responses --------------------------------------------------------------------
 
