@@ -104,21 +104,21 @@ class Timing:
             found = self._found.get(key)
             if found is None:
                 found = self._found[key] = _Responses()
-            seconds, captured = latency_of(message, self._clock), message.captured
-            if seconds is not None and captured is not None:
-                self._add(found, message, captured, seconds)
+            latency = latency_of(message, self._clock)
+            if not isinstance(latency, str):
+                self._add(found, message, latency)
             elif message.has_last or message.answers is None:
-                found.left_out[self._lack(message)] += 1
+                found.left_out[latency] += 1
             else:
                 found.unanswered += 1
                 if self._kept < _MOST:
                     self._kept += 1
                     found.unanswered_from.append(message.request_frame or message.frame)
 
-    def _add(
-        self, found: _Responses, message: MessageRecovered, captured: int, seconds: float
-    ) -> None:
+    def _add(self, found: _Responses, message: MessageRecovered, seconds: float) -> None:
         """Add a Response whose latency is known."""
+        captured = message.captured
+        assert captured is not None
         if self._kept >= _MOST:
             found.left_out[f"after the first {_MOST}"] += 1
             return
@@ -129,17 +129,6 @@ class Timing:
         time_ns = self._clock.time_ns(captured) or message.time_ns
         begin, end = found.times or (time_ns, time_ns)
         found.times = min(begin, time_ns), max(end, time_ns)
-
-    def _lack(self, message: MessageRecovered) -> str:
-        """Return why the latency of a Response is not known, in words that follow its name."""
-        if message.answers is None:
-            return "whose Request is not known"
-        if message.conflicts:
-            return "whose segments contradict each other"
-        frames = message.request_frame, message.captured
-        if any(frame is None or self._clock.time_ns(frame) is None for frame in frames):
-            return "whose time is no longer remembered"
-        return "whose time is before that of the Request"
 
     def lines(self, connections: Container[int]) -> Iterator[str]:
         """Yield the lines of the table.

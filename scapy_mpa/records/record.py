@@ -226,14 +226,14 @@ def _ddp_segment(event: DDPSegmentRecovered, clock: Clock) -> Record:
 
 
 def _message(event: MessageRecovered, clock: Clock) -> Record:
-    read = event.read_request
+    read, latency = event.read_request, latency_of(event, clock)
     is_tagged = event.stag is not None
     return {
         "message": None if event.opcode is None else message_name(event.opcode),
         "missing": [[number(at) if is_tagged else at, octets] for at, octets in event.missing],
         **(dict.fromkeys(ReadRequest._fields) if read is None else values_of(READ, read)),
         **fields_of(event.opcode, event.header, event.connection, event.direction),
-        "latency": latency_of(event, clock),
+        "latency": None if isinstance(latency, str) else latency,
         "captured": moment(event.captured, clock),
         "captured_from": moment(event.captured_from, clock),
         "parts": [
@@ -243,18 +243,25 @@ def _message(event: MessageRecovered, clock: Clock) -> Record:
     }
 
 
-def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
+def latency_of(event: MessageRecovered, clock: Clock) -> float | str:
     """Return the seconds from the last octet of a Request to the last octet of its Response.
 
-    None if either was not captured, or if the time of its frame is not remembered.  None, too, if
-    the Response has the earlier time, or segments that contradict each other.
+    Or why they are not known, in words that follow the word Response.
     """
+    if event.answers is None:
+        return "whose Request is not known"
+    if not event.has_last:
+        return "whose end was not captured"
+    if event.conflicts:
+        return "whose segments contradict each other"
     begin, end = (
         None if frame is None else clock.time_ns(frame)
         for frame in (event.request_frame, event.captured)
     )
-    if begin is None or end is None or begin > end or not event.has_last or event.conflicts:
-        return None
+    if begin is None or end is None:
+        return "whose time is no longer remembered"
+    if begin > end:
+        return "whose time is before that of the Request"
     return (end - begin) / SECOND
 
 
