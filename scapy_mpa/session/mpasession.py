@@ -143,6 +143,7 @@ class MPASession(DefaultSession):
             except Exception:
                 # The capture has ended, or the interface has gone down.
                 yield from self._end(sock)
+                del self._waiting[sock]
                 raise
             if found is None:
                 return
