@@ -43,7 +43,7 @@ def test_extension() -> None:
         "print(MPARequest.__name__, bytes(FPDU() / DDPTagged() / RDMAPWrite())[:2])\n"
         "from scapy_mpa import all as names, layers, session\n"
         "print({*layers.__all__, *session.__all__} <= {*names.__all__},"
-        " all(eval(name) is getattr(names, name) for name in names.__all__))",
+        " all(eval(name) is getattr(names, name) for name in names.__all__))"
     )
     assert printed.splitlines() == [
         "[('scapy-mpa', ['scapy.contrib.mpa'])]",
@@ -59,7 +59,7 @@ def test_explore_lists_the_layers() -> None:
         LOAD + "from scapy.all import explore\nexplore('mpa')\nfrom scapy_mpa import layers\n"
         "listed = [layer.__name__ for layer in conf.layers.ldict['scapy.contrib.mpa']]\n"
         "print(sorted(layers.__all__) == sorted(listed),"
-        " all(layer.name for layer in conf.layers if 'mpa' in layer.__module__))",
+        " all(layer.name for layer in conf.layers if 'mpa' in layer.__module__))"
     )
     assert printed.startswith("Packets contained in scapy.contrib.mpa:\n")
     assert "MPA FPDU" in printed

@@ -122,10 +122,7 @@ NOT_FOLLOWED_6 = [
     # At once, or after an extension header.
     *(
         (ipv6(octets + tcp(), next_header=first), reason)
-        for last, reason in (
-            *((kind, OTHER) for kind in (UDP, ICMP6, NONE, 42)),
-            (ESP, HIDDEN),
-        )
+        for last, reason in (*((kind, OTHER) for kind in (UDP, ICMP6, NONE, 42)), (ESP, HIDDEN))
         for first, octets in (chain([], last), chain([(HOP_BY_HOP, 0)], last))
     ),
     (ipv6(b"\1\4\0\0\0\0\0\0" + ipv6(tcp(b"")), next_header=ICMP6), OTHER),

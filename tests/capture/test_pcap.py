@@ -34,12 +34,7 @@ def test_every_variant(order: str, magic: int, unit: int, records: list[build.Re
     file = build.pcap(records, order=order, magic=magic, link=276)
     assert frames_of(file) == [
         Frame(
-            number,
-            seconds * 10**9 + fraction * unit,
-            276,
-            octets,
-            max(original, len(octets)),
-            None,
+            number, seconds * 10**9 + fraction * unit, 276, octets, max(original, len(octets)), None
         )
         for number, (seconds, fraction, octets, original) in enumerate(records, 1)
     ]

@@ -16,14 +16,7 @@ from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, FPDURecovered
 from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.segment import Segment as Received
-from tests.clean.cleaning import (
-    clean,
-    events,
-    fpdus,
-    frames_of,
-    renumbered,
-    startups,
-)
+from tests.clean.cleaning import clean, events, fpdus, frames_of, renumbered, startups
 from tests.clean.test_startup import sent
 from tests.cli.command import run
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started, whole

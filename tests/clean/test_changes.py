@@ -85,8 +85,7 @@ def test_markers_are_removed() -> None:
 
 
 @given(
-    conversation=conversations(beginnings=WITH_HANDSHAKE),
-    seed=st.none() | st.integers(0, 1 << 20),
+    conversation=conversations(beginnings=WITH_HANDSHAKE), seed=st.none() | st.integers(0, 1 << 20)
 )
 def test_sequence_numbers_have_no_gap(conversation: Conversation, seed: int | None) -> None:
     """Each acknowledgement is of the end of a segment that is written before it."""

@@ -11,16 +11,7 @@ import pytest
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
-from tests.cli.command import (
-    FIVE_CONNECTIONS,
-    PCAPS,
-    PROBE,
-    ROOT,
-    Record,
-    lines_of,
-    records,
-    run,
-)
+from tests.cli.command import FIVE_CONNECTIONS, PCAPS, PROBE, ROOT, Record, lines_of, records, run
 
 TERMINATE = PCAPS / "term_sendnorecv.pcap"
 

@@ -138,6 +138,4 @@ def test_second_run_into_the_same_directory(tmp_path: Path) -> None:
     assert listing(tmp_path) == before
     assert run(*second, "--force").exit_code == 0
     (entry,) = parsed((tmp_path / "manifest.jsonl").read_text())
-    assert listing(tmp_path) == before | {
-        "manifest.jsonl": (json.dumps(entry) + "\n").encode(),
-    }
+    assert listing(tmp_path) == before | {"manifest.jsonl": (json.dumps(entry) + "\n").encode()}

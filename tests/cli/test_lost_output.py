@@ -79,11 +79,7 @@ def run(redirected: str, arguments: list[object], directory: Path) -> tuple[int,
     ],
 )
 def test_lost_streams(
-    what: str,
-    redirected: str,
-    reason: str | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    what: str, redirected: str, reason: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line reports the loss, and the status is 2, with and without Python's buffers."""
     message = f"scapy-mpa: .*standard output cannot be written \\({reason}\\).*\n" if reason else ""

@@ -25,12 +25,7 @@ PCAP_HEADER, RECORD_HEADER = 24, 16
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("names", "status"),
-    [
-        ([RPING], 0),
-        ([PROBE], 1),
-        ([PROBE, RPING], 1),
-        (["no-such-file", PROBE], 2),
-    ],
+    [([RPING], 0), ([PROBE], 1), ([PROBE, RPING], 1), (["no-such-file", PROBE], 2)],
 )
 def test_exit_status(command: str, names: list[object], status: int) -> None:
     """0 for clean, 1 for findings, 2 for what cannot be read. The highest counts."""

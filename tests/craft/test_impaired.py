@@ -6,14 +6,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from scapy_mpa.craft import (
-    Duplication,
-    Impairment,
-    Overlap,
-    Reordering,
-    Resegmentation,
-    Segment,
-)
+from scapy_mpa.craft import Duplication, Impairment, Overlap, Reordering, Resegmentation, Segment
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.tcp import FIN, SYN
 from tests.stream.crafted import of

@@ -9,13 +9,7 @@ from collections import Counter
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import (
-    Conversation,
-    FPDUItem,
-    Reordering,
-    StartupItem,
-    impair,
-)
+from scapy_mpa.craft import Conversation, FPDUItem, Reordering, StartupItem, impair
 from scapy_mpa.craft.mutations import find
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.ddp import ddp_header_of

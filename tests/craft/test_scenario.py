@@ -14,12 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import (
-    Conversation,
-    Endpoint,
-    FPDUItem,
-    IFTConversation,
-)
+from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, IFTConversation
 from scapy_mpa.craft.scenario import ScenarioError, parse_scenario
 from scapy_mpa.craft.scenario.options import OPTIONS
 from scapy_mpa.craft.scenario.parse import MOST_STEPS
@@ -280,10 +275,7 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        *WRONG.items(),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in TOO_MUCH.items()),
-    ],
+    [*WRONG.items(), *(pytest.param(*each, marks=pytest.mark.slow) for each in TOO_MUCH.items())],
 )
 def test_errors(text: str, message: str) -> None:
     """An error is one line that says where it is and what is expected there."""

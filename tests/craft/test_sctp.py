@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from scapy_mpa.craft import (
-    SctpConversation,
-    conversation_of,
-)
+from scapy_mpa.craft import SctpConversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.capture.reading import shown

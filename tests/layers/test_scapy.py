@@ -218,10 +218,7 @@ SUMMARIES: list[tuple[Packet, str]] = [
     # A pad of another length than that of the dialect is not passed over.
     (FPDU(pad=bytes(3), crc=0) / bytes(21), "MPA FPDU 21 octets, 3 octets of pad, CRC bad / Raw"),
     (FPDU(pad=bytes(1), crc=0) / bytes(21), "MPA FPDU 21 octets, CRC bad / Raw"),
-    (
-        FPDU(pad=bytes(3), dialect="softuiwarp") / bytes(21),
-        "MPA FPDU 21 octets, softuiwarp / Raw",
-    ),
+    (FPDU(pad=bytes(3), dialect="softuiwarp") / bytes(21), "MPA FPDU 21 octets, softuiwarp / Raw"),
     (
         FPDU(pad=b"", dialect="softuiwarp") / bytes(21),
         "MPA FPDU 21 octets, softuiwarp, 0 octets of pad / Raw",

@@ -114,10 +114,7 @@ EVENTS: list[RecordedEvent] = [
         octets=sctpstream.segment(1, sctpstream.write(7, 9, b"xy")),
     ),
     event(
-        "ChunksMissing",
-        "seq 5 length 2 serial 65541",
-        connection=OVER_SCTP,
-        reason="capture ended",
+        "ChunksMissing", "seq 5 length 2 serial 65541", connection=OVER_SCTP, reason="capture ended"
     ),
     event("OverlapDiffers", "direction 1 seq 9 length 3"),
     event("ErrorFound", "seq 9", code=ErrorCode.CRC_MISMATCH, text="it is 'wrong'"),

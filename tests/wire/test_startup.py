@@ -13,12 +13,7 @@ from scapy_mpa.layers import MPARequest
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.forced import dialect_in_force
-from scapy_mpa.wire.startup import (
-    StartupFrame,
-    build_enhanced,
-    build_startup,
-    parse_startup,
-)
+from scapy_mpa.wire.startup import StartupFrame, build_enhanced, build_startup, parse_startup
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, RTR_KEY, startup_frame
 
 RTR_OCTETS = bytes.fromhex("4d 50 41 20 49 44 20 52 74 52 20 46 72 61 6d 65")

@@ -111,10 +111,7 @@ COPIED: dict[str, tuple[str, dict[str, object]]] = {
     ),
     # M says that the length is valid, D that it is present (RFC 5040 4.8).  With either it is read.
     "M alone": ("12 03 80 00 0064", {"m": True, LENGTH: 100}),
-    "D alone": (
-        f"12 03 40 00 0064 {UNTAGGED.hex()}",
-        {"d": True, LENGTH: 100, IN_ERROR: UNTAGGED},
-    ),
+    "D alone": (f"12 03 40 00 0064 {UNTAGGED.hex()}", {"d": True, LENGTH: 100, IN_ERROR: UNTAGGED}),
     "R alone": (f"01 01 20 00 {READ_REQUEST[18:].hex()}", {"r": True, COPY: READ_REQUEST[18:]}),
     # Zeros may stand in place of headers (RFC 5040 7.1).
     "zeros without bits": ("12 03 00 00" + "00" * 48, {"trailing": bytes(48)}),

@@ -17,12 +17,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.mutations import Action, Case, Mutation, find, mutations, register
 from scapy_mpa.craft.mutations.corpus import dialect_of
-from scapy_mpa.craft.script import (
-    FPDUItem,
-    FrameItem,
-    IndicationItem,
-    StartupItem,
-)
+from scapy_mpa.craft.script import FPDUItem, FrameItem, IndicationItem, StartupItem
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.terminate import is_defined
 from tests.cli.command import parsed, run
