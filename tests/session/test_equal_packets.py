@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import pathlib
 import struct
 import time
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +42,7 @@ def assert_equal_packets(found: Iterable[Packet], wanted: Iterable[Packet]) -> N
         assert state(packet) == state(expected), number
 
 
-def from_pcap(path: pathlib.Path) -> list[Packet]:
+def from_pcap(path: Path) -> list[Packet]:
     """The packets that the session must yield for a pcap file."""
     with PcapReader(str(path)) as reader:
         return list(yielded(reader))
@@ -68,7 +68,7 @@ def is_recovered(packet: Packet) -> bool:
 
 @pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP + OF_OSC, ids=capture_name)
-def test_captures(path: pathlib.Path) -> None:
+def test_captures(path: Path) -> None:
     """All packets of real captures are equal, from ``sniff()`` and from ``rdmpa()``."""
     wanted = from_pcap(path)
     assert_equal_packets(sniffed(path), wanted)
@@ -109,7 +109,7 @@ def test_methods_of_packets(name: str) -> None:
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_files(order: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files(order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with many interfaces, resolutions, link types, comments, directions and block types.
 
     pcap files have both byte orders and cut frames.  Scapy does not know one link type.
@@ -298,11 +298,14 @@ def event_of(octets: bytes, phase: int | None = None) -> FPDURecovered:
     )
 
 
-def dissected_fpdu(event: FPDURecovered) -> Packet:
-    """The packet that Scapy dissects from an FPDU."""
-    fpdu = FPDU(event.octets, phase=event.phase)
-    fpdu.provenance = Provenance.of(event)
-    return fpdu
+def are_as_dissected(made: UpperLayers, events: Iterable[FPDURecovered]) -> None:
+    """The packets of FPDUs equal those that Scapy dissects."""
+    for event in events:
+        wanted = FPDU(event.octets, phase=event.phase)
+        wanted.provenance = Provenance.of(event)
+        fpdu = made.of(event)
+        fpdu.time = wanted.time
+        assert state(fpdu) == state(wanted)
 
 
 @st.composite
@@ -325,11 +328,7 @@ def _fpdus(draw: st.DrawFn) -> FPDURecovered:
 @given(st.lists(_fpdus(), max_size=6))
 def test_upper_layers(events: Sequence[FPDURecovered]) -> None:
     """All messages, with and without Markers, good, damaged or cut."""
-    made = UpperLayers()
-    for event in [*events, *events]:
-        fpdu, wanted = made.of(event), dissected_fpdu(event)
-        fpdu.time = wanted.time
-        assert state(fpdu) == state(wanted)
+    are_as_dissected(UpperLayers(), [*events, *events])
 
 
 @pytest.mark.parametrize("phase", [None, 0, 300])
@@ -375,20 +374,14 @@ def test_bound_protocols_are_found(
         for qn in (0, 3, 0, 3)
     ]
 
-    def check() -> None:
-        for event in events:
-            fpdu, wanted = made.of(event), dissected_fpdu(event)
-            fpdu.time = wanted.time
-            assert state(fpdu) == state(wanted)
-
-    check()
+    are_as_dissected(made, events)
     with monkeypatch.context() as patch:
         # The first binding that matches counts.
         patch.setattr(below, "payload_guess", [(values, Above), *below.payload_guess])
         assert any(Above in made.of(event) for event in events)
-        check()
+        are_as_dissected(made, events)
     assert not any(Above in made.of(event) for event in events)
-    check()
+    are_as_dissected(made, events)
     bind_layers(RDMAPSend, Above)
     assert all(Above in made.of(event) for event in events)
     split_layers(RDMAPSend, Above)

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``sniff(session=MPASession)`` and ``rdmpa()`` on real and constructed captures."""
+"""``sniff(session=MPASession)`` and ``rdmpa()`` on real captures and made ones.
+
+The made ones have long frames, tunnels, SCTP, damage, broken rules and too much to hold.
+"""
 
 from __future__ import annotations
 
 import copy
 import gzip
-import pathlib
 import pickle
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,9 @@ import pytest
 from scapy.config import conf
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
+from scapy.layers.sctp import SCTPChunkData
 from scapy.packet import Packet, Raw
+from scapy.plist import PacketList
 from scapy.sendrecv import sniff
 from scapy.sessions import DefaultSession, IPSession
 from scapy.utils import rdpcap, wrpcap
@@ -23,21 +28,25 @@ from scapy.utils import rdpcap, wrpcap
 from scapy_mpa.capture import open_capture
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
+from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import find
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU, RDMAPTerminate
 from scapy_mpa.records.record import record_of
-from scapy_mpa.session import MPAPacketList, MPASession, Provenance, rdmpa
+from scapy_mpa.session import Limits, MPAPacketList, MPASession, Provenance, rdmpa
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
+from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.capture import build
+from tests.capture.stacks import ALONE, inside
 from tests.captures import CRAFTED, OVER_SCTP, PCAPS, REAL, capture_name
-from tests.cli.command import records
+from tests.cli.command import RPING, records
+from tests.dialects.sctp_feed import Talk, frames_of
 from tests.session.plain import Interface, layers, sniffed
-
-RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
+from tests.truth import pcapfile
+from tests.truth.walker import read_pcap
 
 
 def crcs(packets: Iterable[Packet]) -> list[str]:
@@ -47,9 +56,7 @@ def crcs(packets: Iterable[Packet]) -> list[str]:
 
 @pytest.mark.parametrize("name", ["long.pcap", "long.pcapng"])
 @pytest.mark.parametrize("supersession", [None, IPSession])
-def test_frames_longer_than_scapys_mtu(
-    tmp_path: pathlib.Path, name: str, supersession: Any
-) -> None:
+def test_frames_longer_than_scapys_mtu(tmp_path: Path, name: str, supersession: Any) -> None:
     """The largest IP datagram is read whole, although a link header precedes it."""
     conversation = Conversation(mss=65495, packing="stream", mulpdu=30000)
     for index in range(7):
@@ -85,7 +92,7 @@ LINK_TYPES: dict[str, tuple[int, Any, type[Packet]]] = {
 
 @pytest.mark.parametrize("name", LINK_TYPES)
 def test_link_types_that_scapy_does_not_know(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Scapy takes all 32 bits of the header's field for a link type, and lacks one of raw IP.
 
@@ -122,10 +129,10 @@ class Unmasking(DefaultSession):
         return pkt
 
 
-def test_packets_that_another_session_has_changed(tmp_path: pathlib.Path) -> None:
+def test_packets_that_another_session_has_changed(tmp_path: Path) -> None:
     """``MPASession`` reads the packets that ``supersession`` returns."""
     path = tmp_path / "masked.pcap"
-    wrpcap(str(path), [Unmasking().process(packet) for packet in rdpcap(RPING)])
+    wrpcap(str(path), [Unmasking().process(packet) for packet in rdpcap(str(RPING))])
     found = sniffed(path, others=False, supersession=Unmasking)
     assert [bytes(each) for each in found] == [bytes(each) for each in rdmpa(RPING)]
     assert not rdmpa(path)
@@ -164,7 +171,7 @@ def provenances(packets: Iterable[Packet]) -> list[Provenance]:
     return [each.provenance for each in parts if "provenance" in getattr(each, "fields", ())]
 
 
-def test_frames_that_were_not_followed(tmp_path: pathlib.Path) -> None:
+def test_frames_that_were_not_followed(tmp_path: Path) -> None:
     """They are counted by reason, for one capture or several.
 
     A packet that cannot be built passes unchanged.
@@ -179,7 +186,7 @@ def test_frames_that_were_not_followed(tmp_path: pathlib.Path) -> None:
     assert (listed + rdmpa(RPING) + listed).not_followed() == {"not TCP": 12, "not IP": 4}
 
     # A late copy of a SYN, after the connection has ended.
-    frames = rdpcap(RPING)
+    frames = rdpcap(str(RPING))
     late = frames[0].copy()
     late.time += 10
     path = tmp_path / "late.pcap"
@@ -202,7 +209,7 @@ def test_frames_that_were_not_followed(tmp_path: pathlib.Path) -> None:
     assert any(each is odd for each in found) and sum(session.not_followed.values()) == 1
 
 
-def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A file that is no capture gives our own error, a damaged one its readable frames.
 
     Wrong options of an interface are logged as a warning.
@@ -213,7 +220,7 @@ def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixtu
     text.write_text("not a capture")
     with pytest.raises(CaptureError, match=r"notes\.txt"):
         rdmpa(text)
-    octets, expected = pathlib.Path(RPING).read_bytes(), list(map(bytes, rdmpa(RPING)))
+    octets, expected = RPING.read_bytes(), list(map(bytes, rdmpa(RPING)))
     cut, odd = tmp_path / "cut.pcap.gz", tmp_path / "odd.pcapng"
     cut.write_bytes(gzip.compress(octets[:-10]))
     # if_tsoffset must have eight octets.
@@ -238,7 +245,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_errors_that_a_receiver_must_notice(name: str, tmp_path: pathlib.Path) -> None:
+def test_errors_that_a_receiver_must_notice(name: str, tmp_path: Path) -> None:
     """Both report errors of MPA, and with ``check`` those above it; packets are the same."""
     path = tmp_path / "broken.pcapng"
     conversation = find(name).case(1).conversation
@@ -318,3 +325,88 @@ def test_messages_of_joined_captures() -> None:
     brought = [packet for each in joined.messages() for packet in each.packets]
     assert len(brought) == sum(FPDU in packet for packet in joined)
     assert len(set(map(id, brought))) == len(brought)
+
+
+@pytest.mark.parametrize("name", ["sctp_enhanced", "sctp_fragments", "sctp_reject"])
+def test_frames_pass(name: str) -> None:
+    """``sniff()`` gives the frames, and ``rdmpa()`` the records."""
+    path = PCAPS / "crafted" / f"{name}.pcap"
+    found = sniffed(path)
+    assert [bytes(each) for each in found] == [*read_pcap(path)]
+    packets = rdmpa(str(path))
+    assert len(packets) == 0 and len(rdmpa(path, others=True)) == len(found)
+    (connection,) = packets.connections()
+    assert (connection["dialect"], connection["ended"]) == ("rfc5043", "closed")
+    assert not packets.errors() and not packets.gaps()
+
+
+def test_other_sctp_passes(tmp_path: Path) -> None:
+    """SCTP without DDP is counted as not followed, and passes unchanged."""
+    made = Talk()
+    made.say(0, 46, b"diameter")
+    path = tmp_path / "diameter.pcap"
+    path.write_bytes(pcapfile.pcap(frames_of(made.units)))
+    session = MPASession()
+    assert len(sniff(offline=str(path), session=session, quiet=True)) == 1
+    assert session.not_followed == rdmpa(path).not_followed() == {"SCTP without DDP": 1}
+    assert len(rdmpa(path)) == 0
+    (packet,) = rdmpa(path, others=True)
+    assert packet[SCTPChunkData].proto_id == 46
+
+
+PLAIN = [bytes(each[FPDU]) for each in rdmpa(RPING) if FPDU in each]
+
+
+@pytest.mark.examples
+@pytest.mark.parametrize("name", ALONE)
+def test_fpdus_inside(name: str, tmp_path: Path) -> None:
+    """FPDUs are the same, each above a TCP layer, without headers that Scapy cannot dissect."""
+    path = tmp_path / "inside.pcap"
+    path.write_bytes(inside(ALONE[name], RPING))
+    for packets in (rdmpa(path), sniffed(path)):
+        found = [each for each in packets if FPDU in each]
+        assert [bytes(each[FPDU]) for each in found] == PLAIN
+        for each in found:
+            assert each[FPDU].underlayer is each[TCP]
+            # All layers have the lengths and checksums of their own payload.
+            assert bytes(each).endswith(bytes(each[FPDU]))
+
+
+def test_wrong_arguments() -> None:
+    """They are refused at once, and the message says what to give."""
+    for limits in (3, {}, (1, 2, 3, 4)):
+        given: Any = limits
+        for take in (partial(rdmpa, RPING), MPASession, Cleaner):
+            with pytest.raises(TypeError, match=r"limits are .*; give Limits\("):
+                take(limits=given)
+    for take in (partial(rdmpa, RPING), MPASession, Cleaner, Flows):
+        with pytest.raises(LocalProtocolError, match="no dialect 'rfc'"):
+            take(dialect="rfc")
+
+
+def test_no_file_and_no_number() -> None:
+    """The message says what to give, and what reads packets."""
+    with open(RPING) as text:
+        for wrong in (PacketList(), bytes(RPING), text):
+            words = rf"in binary mode, not a {type(wrong).__name__}; .* reads packets"
+            with pytest.raises(TypeError, match=words):
+                rdmpa(wrong)
+    for count in ("3", None, 3.0):
+        with pytest.raises(TypeError, match=f"count is a number of packets, not {count!r}"):
+            rdmpa(RPING, count=count)
+
+
+def test_both_keep_the_limits(tmp_path: Path) -> None:
+    """Both report an FPDU as a gap if too many of its octets would have to wait."""
+    path = tmp_path / "cut.pcap"
+    options = "mss 500\npacking stream\nmulpdu 9000\n"
+    parse_scenario(f"{options}initiator send 8000\ninitiator send 100").write(path)
+    limits = Limits(octets_per_half=1000)
+    whole, limited = rdmpa(str(path)), rdmpa(str(path), limits=limits)
+    assert not whole.gaps()
+    assert {gap["reason"] for gap in limited.gaps()} == {"limit"}
+    events: list[Event] = []
+    packets = sniffed(path, others=False, on_event=events.append, limits=limits)
+    assert [bytes(each) for each in packets] == [bytes(each) for each in limited]
+    assert sum(isinstance(event, GapFound) for event in events) == len(limited.gaps())
+    assert sum(FPDU in each for each in limited) < sum(FPDU in each for each in whole)
