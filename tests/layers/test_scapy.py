@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a Scapy user may do with any packet: copy, stack, fuzz, print, compare."""
 
+from __future__ import annotations
+
 import copy
 import doctest
 import importlib
@@ -8,8 +10,11 @@ import json
 import pkgutil
 import random
 import re
+import socket
 import subprocess
 import sys
+import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +22,15 @@ from typing import Any
 import pytest
 from scapy.layers.inet import IP, TCP
 from scapy.packet import Packet, Raw, fuzz
+from scapy.sendrecv import sniff
+from scapy.sessions import TCPSession
+from scapy.supersocket import StreamSocket
 
 from scapy_mpa import layers
+from scapy_mpa.craft import Conversation
 from scapy_mpa.layers import (
     FPDU,
+    MPA,
     DDPSegmentChunk,
     DDPStreamSessionControl,
     DDPTagged,
@@ -478,3 +488,48 @@ def test_examples(name: str) -> None:
     """They print what they say."""
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert not failed
+
+
+# Streams without Markers, put together by Scapy's own means
+
+
+SEND = bytes(FPDU() / DDPUntagged() / RDMAPSend() / b"one")
+LONG = bytes(FPDU() / DDPTagged() / RDMAPWrite() / bytes(3000))
+
+
+@pytest.mark.parametrize("mss", [7, 100, 1460, 9000])
+def test_tcp_session(mss: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces, or several in a segment: startup frames and FPDUs are there, each once."""
+    ports = [({port: 4000}, MPA) for port in ("sport", "dport")]
+    monkeypatch.setattr(TCP, "payload_guess", [*ports, *TCP.payload_guess])
+    conversation = Conversation(mss=mss, packing="stream", mulpdu=700)
+    conversation.initiator.send(b"question")
+    conversation.initiator.write(bytes(2000), stag=7)
+    conversation.responder.send(b"answer")
+    found: Counter[type[Packet]] = Counter()
+    for packet in sniff(offline=conversation.packets(), session=TCPSession, quiet=True):
+        found.update(packet.layers())
+        assert "CRC bad" not in packet.summary()
+    wanted = {MPARequest: 1, MPAReply: 1, FPDU: 5, RDMAPSend: 2, RDMAPWrite: 3}
+    assert {kind: found[kind] for kind in wanted} == wanted
+
+
+def test_stream_socket() -> None:
+    """``sr1()`` finds the Response among other FPDUs."""
+    ours, theirs = socket.socketpair()
+
+    def answer() -> None:
+        request = FPDU(theirs.recv(1000))[RDMAPReadRequest]
+        theirs.sendall(SEND + LONG[:9])
+        target = DDPTagged(stag=request.sink_stag, to=request.sink_to)
+        theirs.sendall(LONG[9:] + bytes(FPDU() / target / RDMAPReadResponse() / b"x"))
+
+    peer = threading.Thread(target=answer)
+    peer.start()
+    with ours, theirs:
+        read = RDMAPReadRequest(sink_stag=5, sink_to=9, rdma_read_size=1)
+        response = StreamSocket(ours, MPA).sr1(
+            FPDU() / DDPUntagged() / read, timeout=30, verbose=False
+        )
+        peer.join()
+    assert response[RDMAPReadResponse].load == b"x"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One complete record of each type: names, order and values are the interface."""
+"""One complete record of each type: names, order and values are the interface.
+
+The headers of an FPDU are compared with the ULPDU read by hand.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.records.ddp import ddp_fields, ddp_payload
 from scapy_mpa.records.record import RecordedEvent, json_of, record_of, type_of, when
 from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
 from scapy_mpa.stream import events
@@ -21,16 +25,19 @@ from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import build_fpdu
+from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from scapy_mpa.wire.ift_frame import FrameHeader
 from scapy_mpa.wire.ift_indication import parse_indication
 from scapy_mpa.wire.interoperability import RNIC, Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.startup import parse_startup
+from tests.layers.strategies import ulpdus
 from tests.records import made
 from tests.records.made import CLOCK
 from tests.truth import messages, mpastream, sctpstream
+from tests.truth.headers import header_of, header_of_record
+from tests.wire.test_rdmap import FIGURES
 
 CONNECTION = events.ConnectionId(
     3, bytes.fromhex("fd00" + "00" * 13 + "01" + "fd00" + "00" * 13 + "02" + "9c400fa0")
@@ -51,11 +58,14 @@ def event(kind: str, words: str, **others: Any) -> Any:
     return getattr(events, kind)(**{**AT, **named, **others})
 
 
-def fpdu(ulpdu: bytes) -> events.FPDURecovered:
-    """The event of an FPDU without Markers."""
-    words = "seq 5000 offset 44 phase None markers 0 crc 'good' located_by 'length' "
+def fpdu(
+    ulpdu: bytes, phase: int | None = None, captured: int | None = None
+) -> events.FPDURecovered:
+    """The event of an FPDU, of which ``captured`` octets were captured."""
+    words = f"seq 5000 offset 44 phase {phase} markers 0 crc 'good' located_by 'length' "
     words += f"out_of_order False frames (6,7) ulpdu_length {len(ulpdu)}"
-    return cast(events.FPDURecovered, event("FPDURecovered", words, octets=build_fpdu(ulpdu)))
+    octets = build_fpdu(ulpdu, phase)[:captured]
+    return cast(events.FPDURecovered, event("FPDURecovered", words, octets=octets))
 
 
 STARTUP = mpastream.startup_frame(
@@ -203,3 +213,38 @@ def test_times(time_ns: int, begin_ns: int) -> None:
         second, fraction = str(stamp).split(".")
         since = datetime.fromisoformat(second) - datetime(1970, 1, 1)
         assert (since // timedelta(seconds=1)) * SECOND + int(fraction[:-1]) == time_ns
+
+
+NAMES = {opcode: name for opcode, *_, name in FIGURES}
+
+# Most are such that a Marker lies in the header.
+phases = st.sampled_from([None, 0, 256, *range(480, 512, 4)])
+
+
+@given(
+    st.lists(ulpdus() | st.binary(max_size=40), min_size=6, max_size=6),
+    phases,
+    st.none() | st.integers(0, 60),
+)
+def test_headers_of_any_octets(
+    several: list[bytes], phase: int | None, captured: int | None
+) -> None:
+    """The headers and the payload are those of the ULPDU read by hand, with a Marker anywhere.
+
+    A field that the snap length cut off or divided is None.
+    """
+    for ulpdu in several:
+        found = fpdu(ulpdu, phase, captured)
+        markers = [] if phase is None else fpdu_layout(len(ulpdu), phase).markers
+        there = sum(
+            not any(at <= octet < at + 4 for at in markers) for octet in range(len(found.octets))
+        )
+        there = max(0, min(there - 2, len(ulpdu)))
+        fields = ddp_fields(found)
+        header = header_of(ulpdu[:there], len(ulpdu))
+        assert header_of_record(fields) == header
+        opcode = header.opcode
+        message = None if opcode is None else NAMES.get(opcode, f"Reserved opcode {opcode}")
+        assert fields["message"] == message
+        tagged = there and ulpdu[0] >= 0x80
+        assert ddp_payload(found) == ulpdu[14 if tagged else 18 : there]

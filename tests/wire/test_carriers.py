@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Codecs and rules of iWARP Framing for TCP (draft-williams-iwarp-ift-01 4, 5)."""
+"""Codecs and rules of other carriers of DDP than MPA.
+
+iWARP Framing for TCP (draft-williams-iwarp-ift-01 4, 5), and SCTP packets and chunks (RFC 4960 3)
+with DDP in them (RFC 5043 5).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,17 @@ from scapy_mpa.wire.ift_indication import (
     parse_indication,
 )
 from scapy_mpa.wire.ift_negotiation import negotiate
+from scapy_mpa.wire.sctp_chunks import InitChunk, build_init, build_parameter, parse_init
+from scapy_mpa.wire.sctp_ddp import function_name
+from scapy_mpa.wire.sctp_packet import (
+    Chunk,
+    ChunkType,
+    SctpHeader,
+    build_packet,
+    parse_chunks,
+    parse_header,
+)
+from tests.truth import sctpstream
 
 ONE = AdaptionIndication(ph=False, vtag=0x1111)
 OTHER = AdaptionIndication(ph=True, vtag=0x2222)
@@ -88,3 +103,41 @@ def test_5_1_the_largest_segment_that_fits(emss: int, hc: bool, pc: bool) -> Non
     """A frame of the largest size is as long as the TCP segment."""
     size = mulpdu(emss, header_crc=hc, payload_crc=pc)
     assert len(build_frame(bytes(14), bytes(size - 14), 0, header_crc=hc, payload_crc=pc)) == emss
+
+
+def chunks_of(octets: bytes) -> list[Chunk]:
+    """The chunks after a common header."""
+    return parse_chunks(bytes(12) + octets)
+
+
+def test_a_wrong_checksum_is_written_as_given() -> None:
+    """All numbers of the common header are written as given (RFC 4960 3.1)."""
+    assert parse_header(build_packet(1, 2, 3, [], checksum=4)) == SctpHeader(1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("size", range(16))
+def test_rfc4960_3_3_1_no_room_for_a_header(size: int) -> None:
+    """A chunk is the last one if its length does not even count its own header."""
+    short = bytes([0, 7, 0, size]) + bytes(max(0, size - 4 + 3 & ~3))
+    first, *others = chunks_of(short + sctpstream.data(5, 16, b"hello"))
+    assert (first.length, first.value) == (size - 4, bytes(max(0, size - 4)))
+    assert len(others) == (size >= 4)
+
+
+def test_rfc5043_5_1_adaptation_indication() -> None:
+    """Parameter 0xC006 with value 1, in an INIT written by hand.  It is found among others."""
+    init = InitChunk(sctpstream.TAGS[1], 65535, 4, 4, 9, 1)
+    assert build_init(init) == sctpstream.init(0, 9)
+    assert b"\xc0\x06\0\x08\0\0\0\x01" in build_init(init)
+    for indication in (1, None):
+        other = init._replace(adaptation=indication)
+        (read,) = chunks_of(build_init(other, ChunkType.INIT_ACK, build_parameter(7, b"four")))
+        assert parse_init(read.value) == other
+
+
+def test_function_names() -> None:
+    """RFC 5043 5.2.3 and RFC 6581 7, and a function code without a name."""
+    assert ", ".join(map(function_name, range(1, 9))) == (
+        "Initiate, Accept, Reject, Terminate, "
+        "Enhanced Initiate, Enhanced Accept, Enhanced Reject, function code 8"
+    )
