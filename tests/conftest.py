@@ -75,6 +75,13 @@ def jq() -> str:
     return _path_of("jq")
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory, in which the test runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Ignore tests outside the core in a quick run."""
     if not config.getoption("quick") or collection_path.suffix != ".py":

@@ -100,9 +100,9 @@ def test_missing_and_unusable_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("captures", [[], [RPING], [RPING, MIX]])
-def test_banner(captures: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("here")
+def test_banner(captures: list[str]) -> None:
     """The banner shows what was loaded, and five lines to type."""
-    monkeypatch.chdir(tmp_path)
     Conversation().write("trace.pcap", [])
     loaded = Loaded(captures)
     shown = banner(loaded)

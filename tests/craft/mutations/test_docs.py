@@ -6,8 +6,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from scapy_mpa.craft.mutations import catalogue, mutations
 from tests.cli.command import run
 
@@ -22,12 +20,11 @@ def test_every_row_is_a_mutation() -> None:
     assert catalogue.rows().keys() == {each.name for each in mutations()}
 
 
-def test_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_run(here: Path) -> None:
     """The commands that are shown without output run in order."""
-    monkeypatch.chdir(tmp_path)
     assert SHELL
     assert run("fuzz", "-o", ".", "--case", "rfc5044/4.4/crc-wrong").exit_code == 0
-    next(tmp_path.iterdir()).rename("trace.pcap")
+    next(here.iterdir()).rename("trace.pcap")
     for line in "".join(SHELL).splitlines():
         program, *arguments = line.partition("#")[0].replace("'", "").split()
         assert program == "scapy-mpa"
