@@ -34,7 +34,7 @@ from tests.clean.cleaning import (
     segments,
 )
 from tests.craft.strategies import BEGINNINGS, conversations
-from tests.craft.test_impaired import reorder
+from tests.craft.test_impairments import reorder
 from tests.stream.talk import STREAM, Talk, started
 from tests.stream.work import steps
 from tests.truth import messages, mpastream, pcapfile

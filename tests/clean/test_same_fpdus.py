@@ -15,7 +15,7 @@ from scapy_mpa.craft import Conversation
 from tests.captures import OVER_IFT, OVER_SCTP, OVER_TCP, PCAPS, capture_name
 from tests.clean.cleaning import clean, fpdus, frames_of, renumbered
 from tests.craft.strategies import conversations
-from tests.craft.test_impaired import IMPAIRMENTS, Impairment, lose, reorder
+from tests.craft.test_impairments import IMPAIRMENTS, Impairment, lose, reorder
 from tests.straight.ways import recovery_alone
 from tests.truth.cases import case
 

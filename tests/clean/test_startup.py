@@ -113,13 +113,13 @@ def sent(frames: list[Frame]) -> list[tuple[int, bytes]]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("words", "written", "supplied", "handshakes", "size"),
-    [
-        *((*row, None) for row in SITUATIONS),
-        *((*row, 0, 0, size) for row in STREAMING for size in (None, 1, 7, 21)),
-    ],
-)
+IN_SIZES = [
+    *((*row, None) for row in SITUATIONS),
+    *((*row, 0, 0, size) for row in STREAMING for size in (None, 1, 7, 21)),
+]
+
+
+@pytest.mark.parametrize(("words", "written", "supplied", "handshakes", "size"), IN_SIZES)
 def test_situations(
     words: str, written: str, supplied: int, handshakes: int, size: int | None
 ) -> None:

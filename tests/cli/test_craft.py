@@ -14,7 +14,7 @@ from scapy_mpa.craft.scenario import parse_scenario
 from tests.captures import CRAFTED, PCAPS
 from tests.cli.command import Record, parsed, process, records, run
 from tests.craft.reading import known
-from tests.craft.test_reported import agrees
+from tests.craft.test_truth import agrees
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
 
@@ -164,19 +164,17 @@ def test_no_capture_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 LATE = b"start-time 4294967295\n" + b"initiator octets 1\nresponder octets 1\n" * 9
 
 
-@pytest.mark.parametrize(
-    ("scenario", "reported"),
-    [
-        (b"# a scenario\ninitiator sned 1\n", "standard input:2: no step 'sned'; did you mean"),
-        (b"\xff\0", "-: octet 0 is no text in UTF-8; that is no scenario"),
-        (LATE, "x.pcap: a pcap file has 32 bits for "),
-    ],
-)
-def test_errors(
-    scenario: bytes, reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+WRONG = [
+    (b"# a scenario\ninitiator sned 1\n", "standard input:2: no step 'sned'; did you mean"),
+    (b"\xff\0", "-: octet 0 is no text in UTF-8; that is no scenario"),
+    (LATE, "x.pcap: a pcap file has 32 bits for "),
+]
+
+
+@pytest.mark.parametrize(("scenario", "reported"), WRONG)
+@pytest.mark.usefixtures("here")
+def test_errors(scenario: bytes, reported: str) -> None:
     """One line names the error, and the exit status is 2."""
-    monkeypatch.chdir(tmp_path)
     result = run("craft", "-", "--loss", "100%", "-o", "x.pcap", stdin=scenario)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"scapy-mpa: {reported}")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Impairments: what each does to segments, and how the truth and the dissector follow."""
+"""Segments: how TCP carries a conversation, and what impairments do to them.
+
+The truth and the dissector follow.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +37,13 @@ from scapy_mpa.craft import (
 )
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.tcp import ACK, PSH, SYN
+from scapy_mpa.wire.fpdu import fpdu_length, mulpdu
+from scapy_mpa.wire.tcp import ACK, FIN, PSH, SYN
 from tests.craft.oracle import whole_fpdus
 from tests.craft.reading import known, plain, printed
 from tests.craft.strategies import conversations
 from tests.recovery.reading import statement_of
+from tests.stream.crafted import of
 
 RATES = st.sampled_from((0.05, 0.3, 1.0))
 WORD = 0xFFFFFFFF
@@ -285,7 +291,7 @@ def test_segments_without_octets_are_kept() -> None:
 @given(st.lists(conversations(), min_size=2, max_size=4), st.data())
 def test_interleaved(given_: list[Conversation], data: st.DataObject) -> None:
     """Every record of several connections in one capture is the truth, numbers included."""
-    parts = []
+    parts, number_of = [], itemgetter("connection")
     for number, conversation in enumerate(given_):
         initiator = replace(conversation.initiator.endpoint, port=1024 + number)
         start = 1_700_000_000 + data.draw(st.integers(0, 300)) * 1e-6
@@ -297,20 +303,12 @@ def test_interleaved(given_: list[Conversation], data: st.DataObject) -> None:
     assert all(one.time_ns <= other.time_ns for one, other in pairwise(frames))
     truth = merged.truth(messages=True, payload=True)
     found = plain(frames)
-    assert by_connection(known(found)) == by_connection(truth)
+    assert sorted(known(found), key=number_of) == sorted(truth, key=number_of)
     wanted = [each for each in truth if each["type"] not in ("connection", "message")]
     in_order = [each for each in known(found) if each["type"] not in ("connection", "message")]
     assert in_order == sorted(wanted, key=lambda each: each["frame"])
     truth = merged.truth()
-    assert by_connection(known(printed(frames))) == by_connection(truth)
-
-
-def by_connection(records: list[Any]) -> dict[int, list[Any]]:
-    """The records of each connection, in order."""
-    found: dict[int, list[Any]] = {}
-    for record in records:
-        found.setdefault(record["connection"], []).append(record)
-    return found
+    assert sorted(known(printed(frames)), key=number_of) == sorted(truth, key=number_of)
 
 
 def test_numbers_of_connections() -> None:
@@ -343,3 +341,177 @@ def test_comments_of_interleaved_connections(tmp_path: Path) -> None:
     octets = path.read_bytes()
     assert b"first" in octets
     assert b"both" in octets
+
+
+LEFT_OUT = {"frame", "time", "timestamp", "located_by", "out_of_order", "offset"}
+
+
+def keep(segments: list[Segment], rng: random.Random) -> list[Segment]:
+    """Only the times change."""
+    return [replace(segment, time_ns=segment.time_ns + 1000) for segment in segments]
+
+
+def lose(segments: list[Segment], rng: random.Random) -> list[Segment]:
+    """Some segments were not captured."""
+    return [each for each in segments if each.flags & (SYN | FIN) or rng.random() < 0.8]
+
+
+reorder = Reordering(0.3, distance=2, by_capture=True)
+
+IMPAIRMENTS: tuple[Impairment, ...] = (
+    keep,
+    lose,
+    reorder,
+    Duplication(0.3),
+    Resegmentation(60),
+    Overlap(0.5, differing=True),
+)
+
+
+def test_keys_left_out() -> None:
+    """The truth leaves out the keys that depend on the order of segments, and no others."""
+    conversation = parse_scenario('initiator send "one"\ninitiator send "two"')
+    segments = conversation.segments()
+    whole = of(conversation.truth(), "fpdu")
+    for impaired in ([*segments, segments[-2]], segments[5:]):
+        found = of(conversation.truth(impaired), "fpdu")
+        assert [set(one) - set(other) for one, other in zip(whole, found, strict=True)] == [
+            LEFT_OUT
+        ] * 2
+
+
+def test_times_are_no_impairment() -> None:
+    """If all segments come later by the same time, only the timestamps of the truth differ."""
+    conversation = parse_scenario('initiator send "one"')
+    segments = [replace(each, time_ns=each.time_ns + 7) for each in conversation.segments()]
+    before, after = conversation.truth(), conversation.truth(segments)
+    assert [{**each, "timestamp": 0} for each in after] == [
+        {**each, "timestamp": 0} for each in before
+    ]
+
+
+# How TCP carries a conversation: segments, acknowledgements, start and end (RFC 9293)
+
+
+@pytest.mark.parametrize("every", [0, 1, 2, 3])
+def test_acknowledgements(every: int) -> None:
+    """An acknowledgement follows every ``every`` data segments, and the last one; 0 means none."""
+    conversation = Conversation(ack_every=every)
+    conversation.initiator.write(bytes(1440 * 8 + 1))
+    reply = conversation.isns[0] + 1 + 20
+    pure = [e for e in conversation.segments() if e.side == 1 and e.ack > reply]
+    assert len(pure) == (0 if not every else -(-9 // every))
+    assert all(not each.octets for each in pure)
+    if pure:
+        last = conversation.layout()[-1]
+        assert pure[-1].ack == conversation.isns[0] + 1 + last.end
+
+
+PACKED = [
+    # One FPDU in each segment, even if more would fit.
+    ({}, [100, 200, 1000], [124, 224, 1024]),
+    # As many whole FPDUs as fit (RFC 5044 5.1).
+    ({"packing": "packed"}, [100, 200, 1000, 300, 50], [124 + 224 + 1024, 324 + 76]),
+    # Full segments, except for the last of a turn.  None continues across a flush.
+    ({"packing": "stream"}, [1000, 1000], [1460, 588]),
+    ({"packing": "stream"}, [3, None, 3], [28, 28]),
+    # TCP splits an FPDU that is larger than a segment.
+    ({"mulpdu": 2000, "mss": 1000}, [1982], [1000, 1000, 8]),
+]
+
+
+@pytest.mark.parametrize(("options", "sizes", "segments"), PACKED)
+def test_packing(options: dict[str, Any], sizes: list[int | None], segments: list[int]) -> None:
+    """How segments carry Sends of these sizes. None: a flush."""
+    conversation = Conversation(**options)
+    for size in sizes:
+        if size is None:
+            conversation.initiator.flush()
+        else:
+            conversation.initiator.send(bytes(size))
+    _, *carried = (
+        len(each.octets) for each in conversation.segments() if each.octets and not each.side
+    )
+    # The first is the Request.
+    assert carried == segments
+
+
+def test_times() -> None:
+    """Time begins at the given time. Half a round trip passes when the speaker changes."""
+    conversation = Conversation(start_time=7, rtt=0.5)
+    conversation.startup()
+    conversation.pause(10)
+    conversation.initiator.send()
+    times = [each.time_ns / 10**9 for each in conversation.segments()]
+    assert times[:3] == [7, 7.25, 7.5]
+    assert times[4] == pytest.approx(7.75, abs=1e-4)
+    assert times[6] - times[5] == pytest.approx(10, abs=1e-4)
+    merged = Interleaved([(conversation, conversation.segments())])
+    for packets in (conversation.packets(), merged.packets()):
+        assert [(each.time, each.wirelen) for each in packets] == [
+            (time, len(bytes(each))) for time, each in zip(times, packets, strict=True)
+        ]
+
+
+@given(conversations())
+def test_both_streams_are_whole(conversation: Conversation) -> None:
+    """Segments carry both streams completely, at most MSS octets each, with growing times.
+
+    No side acknowledges what was not sent.
+    """
+    placed = conversation.layout()
+    streams = [b"", b""]
+    for each in placed:
+        item: Any = each.item
+        if each.octets:
+            streams[item.side] += each.octets
+    segments = conversation.segments()
+    carried = [b"", b""]
+    seen = [0, 0]
+    times = [each.time_ns for each in segments]
+    assert times == sorted(times)
+    for each in segments:
+        isn, peers = conversation.isns[each.side], conversation.isns[1 - each.side]
+        assert len(each.octets) <= conversation.options.mss
+        if each.octets:
+            assert (each.seq - isn - 1) % (1 << 32) == len(carried[each.side])
+            carried[each.side] += each.octets
+        if each.flags & ACK:
+            acked = (each.ack - peers - 1) % (1 << 32)
+            fin = seen[1 - each.side]
+            assert acked <= len(carried[1 - each.side]) + fin
+        seen[each.side] += bool(each.flags & FIN)
+    assert carried == streams
+
+
+MULPDUS = [
+    (1460, False, 1454),
+    (1460, True, 1442),
+    (513, True, 498),
+    (100, False, 128),
+    (65535, False, 64768),
+    (536, True, 522),
+]
+
+
+@pytest.mark.parametrize(("emss", "markers", "wanted"), MULPDUS)
+def test_mulpdu(emss: int, markers: bool, wanted: int) -> None:
+    """MULPDU follows from EMSS, in 128 to 64768 octets (RFC 5044 3, 4.5).
+
+    draft-ietf-rddp-mpa-01 3.1.1 takes EMSS as 1460 and 536 where TCP does not report it.
+    """
+    assert mulpdu(emss, markers=markers) == wanted
+
+
+@given(st.integers(140, 65000), st.integers(0, 127))
+def test_mulpdu_fits(emss: int, word: int) -> None:
+    """An FPDU around the largest ULPDU fits a segment, wherever it begins (RFC 5044 4.5)."""
+    assert fpdu_length(mulpdu(emss, markers=False)) <= emss
+    assert fpdu_length(mulpdu(emss, markers=True), 4 * word) <= emss
+
+
+def test_ethernet_address() -> None:
+    """It may have dashes."""
+    macs = "02-00-00-00-00-99", "02:00:00:00:00:99"
+    one, two = (Conversation(Endpoint("10.0.0.1", 1, mac=mac)) for mac in macs)
+    assert one.frames() == two.frames()

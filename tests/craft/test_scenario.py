@@ -251,7 +251,7 @@ WRONG = {
     "dialect draft-williams-iwarp-ift-01\ninitiator fpdu 20": "f:2: iWARP Framing for TCP has no ",
     "dialect draft-williams-iwarp-ift-01\nnegotiate first me": "f:2: first: one of initiator, ",
     "dialect rfc5043\ninitiator octets 3": "f:2: SCTP has nothing like <OctetsItem ",
-    "dialect rfc5043\ninitiator fpdu 20 crc hex:00000000": "f:2: a DDP Segment Chunk has no ",
+    "dialect rfc5043\ninitiator fpdu 20 crc hex:00000000": "f:2: a DDP Segment Chunk has no fields",
     "dialect rfc5043\nstartup rejected\nstartup": "f:3: an SCTP conversation has one session",
     "dialect rfc5043\nstrict off\ninitiator rtr-frame": "f:3: DDP over SCTP has no Rtr Frames",
     "negotiate": "f:1: there is no negotiate in this dialect",

@@ -185,120 +185,105 @@ def side() -> Side:
     return Conversation().initiator
 
 
+WRONG_VALUES = [
+    (lambda: Conversation(rtt=1000.5), "rtt is 0 to 1000 seconds, not 1000.5"),
+    (lambda: Conversation(crc="off"), "crc 'off' is neither"),
+    (lambda: Conversation(packing="x"), "packing 'x' is none of aligned, packed, "),
+    (lambda: Conversation(start_time=-1), "start_time is 0 to 18446744073 seconds, not -1"),
+    (lambda: side().set_msn(0, 1 << 32), "MSN 4294967296 is not in 0 to 4294967295"),
+    (lambda: Endpoint("::", 1, isn=-1), "initial sequence number -1 is not in 0 to 4294967295"),
+    (lambda: Endpoint("::", 1, isn=1 << 32), "4294967296 is not in 0 to 4294967295"),
+    *((partial(known.Loss, rate), "a rate is a share") for rate in (1.5, -0.1, float("nan"))),
+    (lambda: known.Loss(0.1, distance=2), "a distance 2 is not in 3 to"),
+    (lambda: known.Overlap(0.1, reach=0), "an overlap 0 is not in 1 to"),
+    (lambda: known.LateStart(-1), "a number of segments -1 is not in 0 to"),
+    (lambda: side().fpdu(FPDU()), r"ulpdu is not a whole FPDU; give packet\[FPDU\].payload"),
+    (lambda: side().fpdu(Ether() / FPDU(b"\0\1?")), "not a whole FPDU"),
+    (lambda: IFTConversation().initiator.frame(IFTFrame()), "not a whole IFTFrame"),
+    (
+        lambda: Conversation().startup(reply_private_data=MPAReply()),
+        r"reply_private_data is not a whole MPAReply; give packet\[MPAReply\].private_data",
+    ),
+    (lambda: Conversation(markers=(True,)), r"markers \(True,\) is neither"),
+    (lambda: Conversation(mulpdu=60), r"MULPDU 60 is not in 70 \(an Atomic Request, "),
+    (lambda: Conversation(revision=0).initiator.atomic(), "RV 0 is not valid for Atomic Request"),
+    (
+        lambda: Conversation(revision=2, rtr_frame=True).startup(),
+        r"an Rtr Frame goes with revision 1 \(rtr-frame-proposal-2007\)",
+    ),
+    (
+        lambda: Conversation(rtr_frame=True).startup(rejected=True, rtr_private_data=b"x"),
+        "follows only a Reply that accepts, if S is set",
+    ),
+    (
+        lambda: Conversation().with_script([5]).segments(),
+        "item 0 of the script, 5: TCP has no such item",
+    ),
+    (lambda: Conversation().with_script([FPDUItem(2, b"x")]).frames(), "side 2 is not in 0 to 1"),
+    (
+        lambda: (
+            Conversation().with_script([FPDUItem(0, b"x").override(markers={0: b""})]).segments()
+        ),
+        r"item 0 of the script.*0 Markers",
+    ),
+    (lambda: ChunkItem(0, 16, b"x", fragments=0), "fragments 0 is not in 1 to 65535"),
+    (lambda: conversation_of(5), "there is no preset 5; `scapy-mpa craft --list` shows"),
+    (lambda: Conversation().startup(rtr="x"), "rtr 'x' is none of send, write, rea"),
+    (lambda: SctpConversation(rtr_frame=True), "DDP over SCTP has no Rtr Frames"),
+    (lambda: SctpConversation(mss=100), "128 or more"),
+    (lambda: SctpConversation().startup(bytes(513)), r"exceed 512 \(RFC 5043 5.2.3\)"),
+    (lambda: conversation_of("sctp-reject").initiator.send(b"x"), "closed"),
+    (lambda: SctpConversation().with_script([5]).segments(), "SCTP has nothing like 5"),
+    (lambda: side().read_request(1 << 32), r"one does not fit its field \(RFC 5040 4.4\)"),
+    (lambda: side().atomic_response(1), "the responder has no Atomic Request outstanding"),
+    (lambda: Endpoint("fe80::1%eth0", 1), "'fe80::1%eth0' has a zone, which packets"),
+    (lambda: known.Resegmentation("x"), "segments are tiny, super, or .*, not 'x'"),
+]
+
+
+WRONG_TYPES = [
+    (lambda: Conversation("10.0.0.1:4"), "'10.0.0.1:4' is no Endpoint; give Endpoint"),
+    (lambda: Conversation(revision="2"), "revision is a whole number, not '2'"),
+    (lambda: Conversation(rtt="x"), "rtt is 0 to 1000 seconds, not 'x'"),
+    (lambda: Conversation().pause("1"), r"a pause is 0 to \d+ seconds, not '1'"),
+    (lambda: known.Loss("1%"), "a rate is a share from 0 to 1, not '1%'"),
+    (
+        lambda: Conversation(revision=2).startup(ird="8"),
+        "IRD and ORD are whole numbers, not '8' and 16",
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    ("act", "text"),
+    ("error", "act", "text"),
     [
-        (lambda: Conversation(rtt=1000.5), "rtt is 0 to 1000 seconds, not 1000.5"),
-        (lambda: Conversation(crc="off"), "crc 'off' is neither"),
-        (lambda: Conversation(packing="x"), "packing 'x' is none of aligned, packed, "),
-        (lambda: Conversation(start_time=-1), "start_time is 0 to 18446744073 seconds, not -1"),
-        (lambda: side().set_msn(0, 1 << 32), "MSN 4294967296 is not in 0 to 4294967295"),
-        (lambda: Endpoint("::", 1, isn=-1), "initial sequence number -1 is not in 0 to 4294967295"),
-        (lambda: Endpoint("::", 1, isn=1 << 32), "4294967296 is not in 0 to 4294967295"),
-        *((partial(known.Loss, rate), "a rate is a share") for rate in (1.5, -0.1, float("nan"))),
-        (lambda: known.Loss(0.1, distance=2), "a distance 2 is not in 3 to"),
-        (lambda: known.Overlap(0.1, reach=0), "an overlap 0 is not in 1 to"),
-        (lambda: known.LateStart(-1), "a number of segments -1 is not in 0 to"),
-        (lambda: side().fpdu(FPDU()), r"ulpdu is not a whole FPDU; give packet\[FPDU\].payload"),
-        (lambda: side().fpdu(Ether() / FPDU(b"\0\1?")), "not a whole FPDU"),
-        (lambda: IFTConversation().initiator.frame(IFTFrame()), "not a whole IFTFrame"),
-        (
-            lambda: Conversation().startup(reply_private_data=MPAReply()),
-            r"reply_private_data is not a whole MPAReply; give packet\[MPAReply\].private_data",
-        ),
-        (lambda: Conversation(markers=(True,)), r"markers \(True,\) is neither"),
-        (lambda: Conversation(mulpdu=60), r"MULPDU 60 is not in 70 \(an Atomic Request, "),
-        (
-            lambda: Conversation(revision=0).initiator.atomic(),
-            "RV 0 is not valid for Atomic Request",
-        ),
-        (
-            lambda: Conversation(revision=2, rtr_frame=True).startup(),
-            r"an Rtr Frame goes with revision 1 \(rtr-frame-proposal-2007\)",
-        ),
-        (
-            lambda: Conversation().startup(rtr_private_data=b"x"),
-            "an Rtr Frame with Private Data follows",
-        ),
-        (
-            lambda: Conversation(rtr_frame=True).startup(rejected=True, rtr_private_data=b"x"),
-            "follows only a Reply that accepts, if S is set",
-        ),
-        (
-            lambda: Conversation().with_script([5]).segments(),
-            "item 0 of the script, 5: TCP has no such item",
-        ),
-        (
-            lambda: Conversation().with_script([FPDUItem(2, b"x")]).frames(),
-            "side 2 is not in 0 to 1",
-        ),
-        (
-            lambda: (
-                Conversation()
-                .with_script([FPDUItem(0, b"x").override(markers={0: b""})])
-                .segments()
-            ),
-            r"item 0 of the script.*0 Markers",
-        ),
-        (lambda: ChunkItem(0, 16, b"x", fragments=0), "fragments 0 is not in 1 to 65535"),
-        (lambda: conversation_of(5), "there is no preset 5; `scapy-mpa craft --list` shows"),
-        (lambda: Conversation().startup(rtr="x"), "rtr 'x' is none of send, write, rea"),
-        (lambda: SctpConversation(rtr_frame=True), "DDP over SCTP has no Rtr Frames"),
-        (lambda: SctpConversation(mss=100), "128 or more"),
-        (lambda: SctpConversation().startup(bytes(513)), r"exceed 512 \(RFC 5043 5.2.3\)"),
-        (lambda: conversation_of("sctp-reject").initiator.send(b"x"), "closed"),
-        (lambda: SctpConversation().with_script([5]).segments(), "SCTP has nothing like 5"),
-        (lambda: side().read_request(1 << 32), r"one does not fit its field \(RFC 5040 4.4\)"),
-        (lambda: side().atomic_response(1), "the responder has no Atomic Request outstanding"),
-        (lambda: Endpoint("fe80::1%eth0", 1), "'fe80::1%eth0' has a zone, which packets"),
-        (lambda: known.Resegmentation("x"), "segments are tiny, super, or .*, not 'x'"),
+        *((LocalProtocolError, *each) for each in WRONG_VALUES),
+        *((TypeError, *each) for each in WRONG_TYPES),
     ],
 )
-def test_messages_of_errors(act: Callable[[], object], text: str) -> None:
+def test_messages_of_errors(error: type[Exception], act: Callable[[], object], text: str) -> None:
     """The message says what is wrong, and what to give."""
-    with pytest.raises(LocalProtocolError, match=text):
+    with pytest.raises(error, match=text):
         act()
 
 
-@pytest.mark.parametrize(
-    ("act", "text"),
-    [
-        (lambda: Conversation("10.0.0.1:4"), "'10.0.0.1:4' is no Endpoint; give Endpoint"),
-        (lambda: Conversation(revision="2"), "revision is a whole number, not '2'"),
-        (lambda: Conversation(rtt="x"), "rtt is 0 to 1000 seconds, not 'x'"),
-        (lambda: Conversation().pause("1"), r"a pause is 0 to \d+ seconds, not '1'"),
-        (lambda: known.Loss("1%"), "a rate is a share from 0 to 1, not '1%'"),
-        (
-            lambda: Conversation(revision=2).startup(ird="8"),
-            "IRD and ORD are whole numbers, not '8' and 16",
-        ),
-    ],
-)
-def test_wrong_types(act: Callable[[], object], text: str) -> None:
-    """The message says what to give."""
-    with pytest.raises(TypeError, match=text):
-        act()
+FLAGS = [
+    ("strict", lambda wrong: Conversation(strict=wrong)),
+    ("handshake", lambda wrong: Conversation(handshake=wrong)),
+    ("handshake", lambda wrong: SctpConversation(handshake=wrong)),
+    ("rejected", lambda wrong: Conversation().startup(rejected=wrong)),
+    ("both", lambda wrong: Conversation().close(both=wrong)),
+    ("both", lambda wrong: SctpConversation().close(both=wrong)),
+    ("solicited", lambda wrong: side().send(b"x", solicited=wrong)),
+    ("solicited", lambda wrong: side().immediate(bytes(8), solicited=wrong)),
+    ("captured", lambda wrong: known.Loss(0.1, captured=wrong)),
+    ("by_capture", lambda wrong: known.Reordering(0.1, by_capture=wrong)),
+    ("differing", lambda wrong: known.Overlap(0.1, differing=wrong)),
+]
 
 
 @pytest.mark.parametrize("wrong", ["off", 0, None])
-@pytest.mark.parametrize(
-    ("name", "act"),
-    [
-        ("strict", lambda wrong: Conversation(strict=wrong)),
-        *(
-            ("handshake", lambda wrong, kind=kind: kind(handshake=wrong))
-            for kind in (Conversation, SctpConversation)
-        ),
-        ("rejected", lambda wrong: Conversation().startup(rejected=wrong)),
-        ("both", lambda wrong: Conversation().close(both=wrong)),
-        ("both", lambda wrong: SctpConversation().close(both=wrong)),
-        ("solicited", lambda wrong: side().send(b"x", solicited=wrong)),
-        ("solicited", lambda wrong: side().immediate(bytes(8), solicited=wrong)),
-        ("captured", lambda wrong: known.Loss(0.1, captured=wrong)),
-        ("by_capture", lambda wrong: known.Reordering(0.1, by_capture=wrong)),
-        ("differing", lambda wrong: known.Overlap(0.1, differing=wrong)),
-    ],
-)
+@pytest.mark.parametrize(("name", "act"), FLAGS)
 def test_flags_are_true_or_false(name: str, act: Callable[[Any], object], wrong: object) -> None:
     """Nothing else is taken for a flag."""
     with pytest.raises(LocalProtocolError, match=f"^{name} '?{wrong}'? is neither True nor False"):
@@ -327,15 +312,15 @@ def test_startup_with_enhanced_data_in_the_reply() -> None:
         assert {name: getattr(reply, name[6:]) for name in given} == given
 
 
-@pytest.mark.parametrize(
-    ("conversation", "given", "text"),
-    [
-        (Conversation(), {"reply_private_data": bytes(1 << 15)}, "exceed"),
-        (SctpConversation(), {"reply_private_data": bytes(1 << 15)}, "exceed"),
-        (Conversation(rtr_frame=True), {"rtr_private_data": bytes(513)}, "exceed"),
-        (Conversation(revision=2), {"rtr": "write", "rejected": True}, r"RFC 6581 9\.2"),
-    ],
-)
+REFUSED = [
+    (Conversation(), {"reply_private_data": bytes(1 << 15)}, "exceed"),
+    (SctpConversation(), {"reply_private_data": bytes(1 << 15)}, "exceed"),
+    (Conversation(rtr_frame=True), {"rtr_private_data": bytes(513)}, "exceed"),
+    (Conversation(revision=2), {"rtr": "write", "rejected": True}, r"RFC 6581 9\.2"),
+]
+
+
+@pytest.mark.parametrize(("conversation", "given", "text"), REFUSED)
 def test_a_refused_startup_leaves_nothing(
     conversation: Conversation, given: dict[str, Any], text: str
 ) -> None:

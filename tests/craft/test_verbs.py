@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The messages that the verbs of both sides make (RFC 5040, RFC 5041, RFC 7306, RFC 6581)."""
+"""The messages that the verbs of both sides make (RFC 5040, RFC 5041, RFC 7306, RFC 6581).
+
+Where one thing is overridden, all else is unchanged (RFC 5044 4, 7.1.1).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scapy_mpa.craft import CloseItem, Conversation, FPDUItem, Item, ResetItem, StartupItem
+from scapy_mpa.craft.assemble import assemble
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import build_fpdu
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 from scapy_mpa.wire.startup import StartupKind
-from tests.craft.reading import Record
+from tests.craft.reading import Record, plain
 from tests.truth import messages
 
 
@@ -60,13 +68,13 @@ def test_ulpdus_are_those_of_the_oracle() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("error", "bits"),
-    [
-        *[((0, 0, 0), 0b000), ((0, 1, 0), 0b111), ((0, 2, 6), 0b110)],
-        *[((1, 0, 0), 0b000), ((1, 2, 2), 0b110), ((2, 0, 2), 0b000)],
-    ],
-)
+COPIED = [
+    *[((0, 0, 0), 0b000), ((0, 1, 0), 0b111), ((0, 2, 6), 0b110)],
+    *[((1, 0, 0), 0b000), ((1, 2, 2), 0b110), ((2, 0, 2), 0b000)],
+]
+
+
+@pytest.mark.parametrize(("error", "bits"), COPIED)
 def test_headers_in_a_terminate(error: tuple[int, int, int], bits: int) -> None:
     """M, D and R are those of RFC 5040 figure 10; an FPDU without a DDP header has none to copy."""
     conversation = Conversation()
@@ -167,16 +175,16 @@ FIRST, LATER = (FPDUItem(0, messages.send(msn, b"", mulpdu=99)[0]) for msn in (1
 WRITTEN = FPDUItem(0, messages.write(1, 0, b"", 99)[0])
 
 
-@pytest.mark.parametrize(
-    ("script", "msn", "error"),
-    [
-        *[((), 1, None), (STARTUPS, 1, None), (STARTUPS[:1], 1, None)],
-        *[((FIRST,), 2, None), ((*STARTUPS, FIRST, LATER, WRITTEN), 8, None)],
-        *[((*STARTUPS, WRITTEN), 1, None), ((*STARTUPS, FPDUItem(0, b"?")), 1, None)],
-        *[((STARTUPS[0], REJECTED), 0, "rejected"), ((*STARTUPS, CloseItem(0)), 0, "closed")],
-        *[((*STARTUPS, ResetItem(1)), 0, "closed"), ((STARTUPS[0], REJECTED, *STARTUPS), 1, None)],
-    ],
-)
+SCRIPTS = [
+    *[((), 1, None), (STARTUPS, 1, None), (STARTUPS[:1], 1, None)],
+    *[((FIRST,), 2, None), ((*STARTUPS, FIRST, LATER, WRITTEN), 8, None)],
+    *[((*STARTUPS, WRITTEN), 1, None), ((*STARTUPS, FPDUItem(0, b"?")), 1, None)],
+    *[((STARTUPS[0], REJECTED), 0, "rejected"), ((*STARTUPS, CloseItem(0)), 0, "closed")],
+    *[((*STARTUPS, ResetItem(1)), 0, "closed"), ((STARTUPS[0], REJECTED, *STARTUPS), 1, None)],
+]
+
+
+@pytest.mark.parametrize(("script", "msn", "error"), SCRIPTS)
 def test_verbs_go_on_from_any_script(script: tuple[Item, ...], msn: int, error: str | None) -> None:
     """Verbs do what the script requires, whoever has written it: nothing but a Send is added.
 
@@ -209,21 +217,21 @@ def send(conversation: Conversation) -> object:
     return conversation.initiator.send()
 
 
-@pytest.mark.parametrize(
-    ("acts", "clause"),
-    [
-        ([lambda it: it.responder.send()], r"RFC 5044 7\.1\.2 rule 4"),
-        ([lambda it: it.responder.terminate(2, 0, 5)], "rule 4"),
-        ([lambda it: it.responder.fpdu(b""), lambda it: it.responder.send()], "rule 4"),
-        ([lambda it: it.close(), send], "closed"),
-        ([lambda it: it.initiator.terminate(2, 0, 2), send], "Terminate"),
-        ([lambda it: it.startup(), lambda it: it.startup()], r"RFC 5044 7\.1\.2"),
-        ([lambda it: it.startup(rejected=True), send], r"rejected.*7\.1\.2 rule 3"),
-        ([lambda it: it.initiator.write(bytes(9), to=(1 << 64) - 8)], "RFC 5041"),
-        ([lambda it: it.startup(bytes(513))], r"RFC 5044 7\.1\.1"),
-        ([send, lambda it: it.initiator.rtr_frame()], "rtr-frame-proposal-2007 2, 5"),
-    ],
-)
+BROKEN = [
+    ([lambda it: it.responder.send()], r"RFC 5044 7\.1\.2 rule 4"),
+    ([lambda it: it.responder.terminate(2, 0, 5)], "rule 4"),
+    ([lambda it: it.responder.fpdu(b""), lambda it: it.responder.send()], "rule 4"),
+    ([lambda it: it.close(), send], "closed"),
+    ([lambda it: it.initiator.terminate(2, 0, 2), send], "Terminate"),
+    ([lambda it: it.startup(), lambda it: it.startup()], r"RFC 5044 7\.1\.2"),
+    ([lambda it: it.startup(rejected=True), send], r"rejected.*7\.1\.2 rule 3"),
+    ([lambda it: it.initiator.write(bytes(9), to=(1 << 64) - 8)], "RFC 5041"),
+    ([lambda it: it.startup(bytes(513))], r"RFC 5044 7\.1\.1"),
+    ([send, lambda it: it.initiator.rtr_frame()], "rtr-frame-proposal-2007 2, 5"),
+]
+
+
+@pytest.mark.parametrize(("acts", "clause"), BROKEN)
 def test_rules(acts: list[Callable[[Conversation], object]], clause: str) -> None:
     """Breaking a rule is refused with its clause, unless ``strict`` is off."""
     *before, last = acts
@@ -260,3 +268,77 @@ def test_reprs() -> None:
     octets = conversation.initiator.octets(b"0123456789abcdefg")
     assert repr(conversation.initiator) == "<initiator 10.0.0.1:40000, 1 Requests outstanding>"
     assert repr(octets) == "<OctetsItem initiator: 17 octets, b'0123456789abcdef'...>"
+
+
+PHASES = st.one_of(st.none(), st.integers(0, 127).map(lambda word: 4 * word))
+
+
+HELLO = 'initiator send "before"\ninitiator send 601\ninitiator send "after!"'
+"""Three Sends."""
+SECOND = 4
+"""The index of the second Send: after handshake, Request, Reply and one Send."""
+
+
+@given(st.binary(max_size=3000), PHASES, st.booleans())
+def test_nothing_overridden(ulpdu: bytes, phase: int | None, crc: bool) -> None:
+    """Assembling with overrides and ``build_fpdu`` give the same octets."""
+    octets = build_fpdu(ulpdu, phase, crc=None if crc else bytes(4))
+    assert assemble(FPDUItem(0, ulpdu), phase, crc=crc) == octets
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "a CRC": ({"crc": b"oops"}, "good bad 2 good"),
+    "a pad": ({"pad": b"\xee\0\0"}, "good good good"),
+    "a header": ({"qn": 7, "msn": 99}, "good good good"),
+    "a length that leads to the same end": ({"ulpdu_length": 18 + 602}, "good good good"),
+    "a Marker": ({"markers": {0: b"\0\0\0\x10"}}, "good good 3 good"),
+    # Reserved and low bits mean nothing to a receiver (RFC 5044 4.2).
+    "a Marker that means the same": ({"markers": {0: b"\xff\xff\1\xdf"}}, "good good good"),
+}
+"""What is wrong with the second FPDU.
+
+Its changed fields, and the CRC verdicts of all FPDUs with the codes of errors.
+"""
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_fpdu(what: str) -> None:
+    """The truth leaves out an override. The dissector finds it."""
+    fields, wanted = WRONG[what]
+    valid = parse_scenario("markers both\n" * ("Marker" in what) + HELLO)
+    items: list[Any] = list(valid.script)
+    change = items[SECOND].with_header if what == "a header" else items[SECOND].override
+    items[SECOND] = item = change(**fields)
+    wrong = valid.with_script(items)
+    truth = wrong.truth(payload=True)
+    kept = sum(each["type"] == "fpdu" for each in truth)
+    assert kept == (3 if item.overrides is None else 2)
+    found = plain(wrong.frames())
+    for each in truth:
+        assert any(each.items() <= record.items() for record in found), each
+    shown = [
+        each.get("crc", each.get("code")) for each in found if each["type"] in ("fpdu", "error")
+    ]
+    assert " ".join(map(str, shown)) == wanted
+
+
+def test_markers_of_an_unaligned_stream() -> None:
+    """Markers keep their offsets, and CRCs are right, if FPDUs do not begin at multiples of 4
+    octets."""
+    conversation = Conversation(markers=True)
+    conversation.startup()
+    conversation.initiator.octets(b"x")
+    conversation.initiator.fpdu(bytes(1500))
+    stream = b"".join(each.octets for each in conversation.layout()[3:])
+    for place in (512, 1024):
+        assert stream[place : place + 4] == (place - 1).to_bytes(4, "big")
+
+
+def test_copies_are_independent() -> None:
+    """A copy of a conversation continues independently."""
+    one = parse_scenario(HELLO)
+    other = one.with_script(one.script)
+    message = other.initiator.send(b"more")
+    assert message.msn == 4
+    assert (len(one.script), len(other.script)) == (6, 7)
+    assert one.initiator.send(b"more").msn == 4

@@ -21,7 +21,7 @@ from scapy_mpa.wire.fpdu import STANDARD
 from scapy_mpa.wire.tcp import ACK
 from tests.captures import OF_OSC, OVER_TCP, PCAPS
 from tests.clean.cleaning import Cleaned, clean, events, frames_of
-from tests.craft.test_impaired import lose
+from tests.craft.test_impairments import lose
 from tests.differential.test_tshark import comparable, miscut
 from tests.differential.tshark import Row, fields, printed, rows
 from tests.stream.feed import decoded

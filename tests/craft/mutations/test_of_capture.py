@@ -29,19 +29,19 @@ def names(conversation: Conversation) -> set[str]:
     return found - RANDOM
 
 
+CAPTURES = [
+    ("rping_mpa2_crcon", 80),
+    ("mix_mpa1_crcon", 96),
+    ("p2p_rtr_read_crcon", 80),
+    ("p2p_rtr_write_crcoff", 33),
+    ("mix_mpa2_crcoff", 40),
+    ("rping_mpa1_crcon", 57),  # the Responder is silent
+    ("term_readoob", 72),  # it sends only a Terminate
+]
+
+
 @pytest.mark.examples
-@pytest.mark.parametrize(
-    ("capture", "least"),
-    [
-        ("rping_mpa2_crcon", 80),
-        ("mix_mpa1_crcon", 96),
-        ("p2p_rtr_read_crcon", 80),
-        ("p2p_rtr_write_crcoff", 33),
-        ("mix_mpa2_crcoff", 40),
-        ("rping_mpa1_crcon", 57),  # the Responder is silent
-        ("term_readoob", 72),  # it sends only a Terminate
-    ],
-)
+@pytest.mark.parametrize(("capture", "least"), CAPTURES)
 def test_errors_are_reported(capture: str, least: int, tmp_path: Path) -> None:
     """Errors that a receiver must notice are reported. What it must accept is no error."""
     conversation = recorded(PCAPS / f"{capture}.pcap")
