@@ -4,21 +4,17 @@
 Each test has its own Python, because loading an extension changes Scapy for good.
 """
 
-import subprocess
-import sys
+from subprocess import PIPE, STDOUT
+
+from tests.cli.command import PYTHON, process
 
 
 def run(code: str) -> str:
     """What ``code`` prints in a fresh Python, standard error included."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    streams = {"capture_output": False, "stdout": PIPE, "stderr": STDOUT}
+    done = process(code, start=PYTHON, text=True, **streams)
     assert done.returncode == 0, done.stdout
-    return done.stdout.strip()
+    return str(done.stdout).strip()
 
 
 LOAD = """

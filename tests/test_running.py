@@ -12,16 +12,15 @@ import pytest
 
 from tests.cli.command import ROOT
 
+BODIES = [
+    ("pass", "-n0", pytest.ExitCode.OK),
+    ("pytest.skip()", "-n1", pytest.ExitCode.NO_TESTS_COLLECTED),
+    ("pytest.skip()", "-n0", pytest.ExitCode.NO_TESTS_COLLECTED),
+    ("pytest.skip()", "--collect-only", pytest.ExitCode.OK),
+]
 
-@pytest.mark.parametrize(
-    ("body", "option", "status"),
-    [
-        ("pass", "-n0", pytest.ExitCode.OK),
-        ("pytest.skip()", "-n1", pytest.ExitCode.NO_TESTS_COLLECTED),
-        ("pytest.skip()", "-n0", pytest.ExitCode.NO_TESTS_COLLECTED),
-        ("pytest.skip()", "--collect-only", pytest.ExitCode.OK),
-    ],
-)
+
+@pytest.mark.parametrize(("body", "option", "status"), BODIES)
 def test_a_run_without_tests_fails(body: str, option: str, status: int, tmp_path: Path) -> None:
     """A run without an executed test fails, also if all were skipped."""
     test = tmp_path / "test_it.py"

@@ -20,6 +20,7 @@ PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 """127 connections with many errors."""
 LOSSY = PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
 FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
+PYTHON = [sys.executable, "-c"]
 COMMAND = [sys.executable, "-m", "scapy_mpa"]
 
 Record = dict[str, Any]
@@ -60,10 +61,12 @@ def environment(**variables: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, **variables}
 
 
-def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command as a process of its own."""
+def process(
+    *arguments: object, start: list[str] = COMMAND, **options: Any
+) -> subprocess.CompletedProcess[Any]:
+    """Run a command, or code after ``PYTHON``, as a process of its own."""
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
+        [*start, *map(str, arguments)],
         check=False,
         timeout=60,
         **{"capture_output": True, "env": environment(), **options},

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import pytest
 
@@ -30,25 +30,23 @@ def _restore_signals(ignored: Collection[int]) -> None:
         signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
 
+STREAMS = ("stdin", "stdout", "stderr")
+
+
 class Running:
     """A command whose standard streams are pipes.
 
     :param ignored: signals that are ignored, as after ``nohup``.
+    :param options: others of ``Popen``.
     """
 
-    def __init__(self, *arguments: object, ignored: Collection[int] = ()) -> None:
+    def __init__(self, *arguments: object, ignored: Collection[int] = (), **options: Any) -> None:
         self.process = subprocess.Popen(
             [*COMMAND, *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment(),
             preexec_fn=partial(_restore_signals, ignored),
+            **{"env": environment(), **dict.fromkeys(STREAMS, subprocess.PIPE), **options},
         )
-        assert self.process.stdin and self.process.stdout and self.process.stderr
-        self.stdin: IO[bytes] = self.process.stdin
-        self.stdout: IO[bytes] = self.process.stdout
-        self.stderr: IO[bytes] = self.process.stderr
+        self.stdin, self.stdout, self.stderr = (getattr(self.process, each) for each in STREAMS)
 
     def wait_for_handler(self, number: int, *, handled: bool = True) -> None:
         """Wait until a signal has a handler, or has none."""
@@ -91,9 +89,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(*arguments: object, ignored: Collection[int] = ()) -> Iterator[Running]:
+def running(*arguments: object, **options: Any) -> Iterator[Running]:
     """A command that handles signals."""
-    command = Running(*arguments, ignored=ignored)
+    command = Running(*arguments, **options)
     with command.process as process:
         try:
             yield command

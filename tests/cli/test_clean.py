@@ -46,14 +46,14 @@ def test_frames_not_followed_are_counted(tmp_path: Path, quiet: tuple[str, ...])
     assert bool(quiet) == (complaints == rows)
 
 
-@pytest.mark.parametrize(
-    ("change", "before", "words"),
-    [
-        ({"time_ns": 10**19}, b"old", f"{SECONDS} 10000000000"),
-        ({"link_type": 147}, None, "one link type, 1, and this frame has 147"),
-        ({"link_type": 147}, b"old", "one link type, 1, and this frame has 147"),
-    ],
-)
+ONLY_PCAPNG = [
+    ({"time_ns": 10**19}, b"old", f"{SECONDS} 10000000000"),
+    ({"link_type": 147}, None, "one link type, 1, and this frame has 147"),
+    ({"link_type": 147}, b"old", "one link type, 1, and this frame has 147"),
+]
+
+
+@pytest.mark.parametrize(("change", "before", "words"), ONLY_PCAPNG)
 def test_frames_that_only_pcapng_can_hold(
     marked: Path, tmp_path: Path, change: dict[str, int], before: bytes | None, words: str
 ) -> None:

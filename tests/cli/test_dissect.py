@@ -30,35 +30,31 @@ HEADERLESS = {"tagged": False, "to": None, "qn": 1, "msn": 1, "mo": 0, "header":
 NO_MPA = {"dialect": None, "revision": None, "errors": 0}
 
 
-@pytest.mark.parametrize(
-    ("number", "change", "words"),
-    [
-        (0, {"rejected": True}, "Reply rev 2 M0 C1 rejected IRD 4 "),
-        (2, {"last": False}, " 2 octets, seq 5000"),
-        (2, {"crc": "bad"}, " L, CRC bad, seq 5000"),
-        (2, {"out_of_order": True}, " L, out of order, seq 5000"),
-        (2, {"located_by": "search"}, " L, by search, seq 5000"),
-        (2, {**HEADERLESS, "opcode": 1, "payload_length": 28}, " 28 octets L (cut off), seq 5000"),
-        (
-            2,
-            {**HEADERLESS, "opcode": 1, "payload_length": 27},
-            " 27 octets L (malformed), seq 5000",
-        ),
-        (2, {**HEADERLESS, "opcode": 7, "payload_length": 4}, " 4 octets L (cut off), seq 5000"),
-        (2, {**HEADERLESS, "opcode": 8, "payload_length": 4, "mo": 4}, " 4 octets L, seq 5000"),
-        (2, {**HEADERLESS, "opcode": 8, "payload_length": 4, "last": False}, " 4 octets, seq 5000"),
-        (3, {"fpdus": 0, "messages": 2}, "Send missing messages qn 0 msn 4 to 5, 1 octet cut off"),
-        (3, {"missing": [[None, None]]}, "2 DDP segments, lacks its beginning, perhaps, "),
-        (4, {"request_identifier": 9, "answers": None}, ", request identifier 9, answers one of "),
-        (4, {"latency": 0.5}, ", answers msn 3 after 500000.0 us"),
-        (6, {"out_of_order": True}, " PD 2, out of order, DDP-SSN 0, TSN 77"),
-        (10, {"seq": None, "tsn": 105}, "it is 'wrong', TSN 105"),
-        (11, {"dialect": "rfc5043"}, ", RNICs RDMAC to RDMAC or permissive, 5/1 DDP "),
-        (11, {"dialect": "rfc5043"}, ", 0/1460 chunks ahead, "),
-        (12, {"r": True, "hc": True}, "Adaption indication phase 1 RDMA HC PC SP VTag 0xabcd "),
-        (11, {**NO_MPA, "fpdus": {"src": 0, "dst": 0}}, ", no MPA, 200/100 octets"),
-    ],
-)
+UNUSUAL = [
+    (0, {"rejected": True}, "Reply rev 2 M0 C1 rejected IRD 4 "),
+    (2, {"last": False}, " 2 octets, seq 5000"),
+    (2, {"crc": "bad"}, " L, CRC bad, seq 5000"),
+    (2, {"out_of_order": True}, " L, out of order, seq 5000"),
+    (2, {"located_by": "search"}, " L, by search, seq 5000"),
+    (2, {**HEADERLESS, "opcode": 1, "payload_length": 28}, " 28 octets L (cut off), seq 5000"),
+    (2, {**HEADERLESS, "opcode": 1, "payload_length": 27}, " 27 octets L (malformed), seq 5000"),
+    (2, {**HEADERLESS, "opcode": 7, "payload_length": 4}, " 4 octets L (cut off), seq 5000"),
+    (2, {**HEADERLESS, "opcode": 8, "payload_length": 4, "mo": 4}, " 4 octets L, seq 5000"),
+    (2, {**HEADERLESS, "opcode": 8, "payload_length": 4, "last": False}, " 4 octets, seq 5000"),
+    (3, {"fpdus": 0, "messages": 2}, "Send missing messages qn 0 msn 4 to 5, 1 octet cut off"),
+    (3, {"missing": [[None, None]]}, "2 DDP segments, lacks its beginning, perhaps, "),
+    (4, {"request_identifier": 9, "answers": None}, ", request identifier 9, answers one of "),
+    (4, {"latency": 0.5}, ", answers msn 3 after 500000.0 us"),
+    (6, {"out_of_order": True}, " PD 2, out of order, DDP-SSN 0, TSN 77"),
+    (10, {"seq": None, "tsn": 105}, "it is 'wrong', TSN 105"),
+    (11, {"dialect": "rfc5043"}, ", RNICs RDMAC to RDMAC or permissive, 5/1 DDP "),
+    (11, {"dialect": "rfc5043"}, ", 0/1460 chunks ahead, "),
+    (12, {"r": True, "hc": True}, "Adaption indication phase 1 RDMA HC PC SP VTag 0xabcd "),
+    (11, {**NO_MPA, "fpdus": {"src": 0, "dst": 0}}, ", no MPA, 200/100 octets"),
+]
+
+
+@pytest.mark.parametrize(("number", "change", "words"), UNUSUAL)
 def test_unusual_properties(number: int, change: Record, words: str) -> None:
     """Unusual properties follow the numbers."""
     record = {**RECORDS[number], **change}
@@ -103,14 +99,14 @@ def test_messages_follow_the_fpdu_that_completes_them() -> None:
     assert sum(record["fpdus"] for record in found if record["type"] == "message") == fpdus
 
 
-@pytest.mark.parametrize(
-    ("preset", "snap", "shown"),
-    [
-        ("private-data", 90, "PD 512 (16 captured)"),
-        ("sctp-reject", 90, "IRD 16 ORD 16 PD 64 (20 captured), DDP-SSN 0, TSN 1000"),
-        ("mpa-rev2-enhanced", 80, "IRD 32 ORD 16 PD 5 (2 captured)"),
-    ],
-)
+CUT_OFF = [
+    ("private-data", 90, "PD 512 (16 captured)"),
+    ("sctp-reject", 90, "IRD 16 ORD 16 PD 64 (20 captured), DDP-SSN 0, TSN 1000"),
+    ("mpa-rev2-enhanced", 80, "IRD 32 ORD 16 PD 5 (2 captured)"),
+]
+
+
+@pytest.mark.parametrize(("preset", "snap", "shown"), CUT_OFF)
 def test_private_data_that_was_cut_off(preset: str, snap: int, shown: str, tmp_path: Path) -> None:
     """A line shows how many octets there are by PD_Length, and how many were captured."""
     run("craft", preset, "--snap", snap, "-o", tmp_path / "cut.pcap")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options that select a part of a capture give what plain Python selects from all of it."""
+"""Options that select a part of a capture give what plain Python selects from all of it.
+
+Times are among them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import re
 import shlex
 import tempfile
 from collections.abc import Callable, Iterable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,9 +26,10 @@ from scapy.utils import rdpcap
 
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.cli.selection import Selection, ranges
+from scapy_mpa.cli.selection import Selection, Span, ranges, spans
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
+from scapy_mpa.stream.segment import SECOND
 from tests.cli.command import LOSSY, PCAPS, PROBE, RPING, Record, lines_of, records, run
 from tests.truth import pcapfile
 
@@ -287,25 +292,65 @@ def test_any_text(option: str, text: str, other: str) -> None:
     assert (result.exit_code == 2) == bool(result.stderr)
 
 
-@pytest.mark.parametrize(
-    ("options", "is_reported"),
-    [
-        (("--host", "1.2.3.4"), True),
-        (("--port", 9), True),
-        (("--between", 9000, 9001), True),
-        (("--frames", 1), True),
-        (("--where", "ulpdu_length>60000"), True),
-        (("--where", "any=795c0a00", "--type", "message"), True),
-        (("--where", "any=795c0a00", "--json"), True),
-        (("--where", "type=capture", "--json"), False),
-        # A type without records needs no message.
-        (("--port", 7174, "--type", "overlap"), False),
-        ((), False),
-    ],
-)
+NOTHING = [
+    (("--host", "1.2.3.4"), True),
+    (("--port", 9), True),
+    (("--between", 9000, 9001), True),
+    (("--frames", 1), True),
+    (("--where", "ulpdu_length>60000"), True),
+    (("--where", "any=795c0a00", "--type", "message"), True),
+    (("--where", "any=795c0a00", "--json"), True),
+    (("--where", "type=capture", "--json"), False),
+    # A type without records needs no message.
+    (("--port", 7174, "--type", "overlap"), False),
+    ((), False),
+]
+
+
+@pytest.mark.parametrize(("options", "is_reported"), NOTHING)
 def test_nothing_is_selected(options: tuple[object, ...], is_reported: bool) -> None:
     """If nothing is selected, one line says why, for any number of files."""
     message = run("dissect", *options, RPING, RPING).stderr
     what = "hosts, ports, times, frames and conditions"
     line = f"scapy-mpa: nothing was found for the selected {what}\n"
     assert message == line * is_reported
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+MICROSECOND = timedelta(microseconds=1)
+
+zones = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+
+
+def span(begin: str, end: str) -> Span:
+    """The time between two moments."""
+    return spans([(begin, end)])[0]
+
+
+@given(st.datetimes(timezones=zones), st.integers(0, 999), st.sampled_from("T "))
+def test_dates(date: datetime, more: int, between: str) -> None:
+    """Dates as Python writes them, with nanoseconds, in any zone. The default is UTC."""
+    time_ns = (date - EPOCH) // MICROSECOND * 1000 + more
+    text = date.isoformat(between, "microseconds")
+    clock, zone = text[:26], text[26:]
+    for written in (f"{clock}{more:03d}{zone}", f"{clock}{more:03d}{zone.replace(':', '')}"):
+        found = span(written, written)
+        assert found.holds(time_ns, 5) and not found.holds(time_ns + 1, 5)
+        assert not found.holds(time_ns - 1, 5)
+    whole = date.replace(microsecond=0, tzinfo=timezone.utc)
+    seconds = (whole - EPOCH) // MICROSECOND * 1000
+    for written in (f"{clock[:19]}Z", clock[:19]):
+        assert span(written, written).begin.earliest == seconds
+    day = (whole.replace(hour=0, minute=0, second=0) - EPOCH) // MICROSECOND * 1000
+    assert span(clock[:10], clock[:16]).begin.earliest == day
+
+
+@given(st.integers(1 - 10**12, 10**12 - 1), st.integers(0, 9), st.integers(-(2**63), 2**63))
+def test_seconds(number: int, digits: int, first: int) -> None:
+    """Seconds since the first frame. With six digits or fewer, all times shown so are included."""
+    seconds = Decimal(number).scaleb(-digits)
+    time_ns = first + int(seconds * SECOND)
+    found = span(f"{seconds:f}", f"{seconds:f}")
+    slack = 500 if digits <= 6 else 0
+    for ahead in (-501, -500, -1, 0, 1, 500, 501):
+        assert found.holds(time_ns + ahead, first) == (abs(ahead) <= slack)

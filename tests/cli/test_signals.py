@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Signals while captures are read: the result of what was read is shown.
+"""Captures that grow in a pipe, and signals while they are read.
 
-The reference is a file with only the frames before the signal.
+The result of what was read is shown. The reference is a file with only the frames before the
+signal.
 """
 
 from __future__ import annotations
@@ -44,6 +45,29 @@ def long_capture(tmp_path: Path) -> Path:
     path = tmp_path / "long.pcap"
     path.write_bytes(gzip.decompress((PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz").read_bytes()))
     return path
+
+
+LIVE = [
+    (["dissect", "-"], 700, b"Request rev 2", b"ended: closed"),
+    (["clean", "-q", "-", "-o", "-"], 900, b"MPA ID Rep Frame", b"rdma-ping-0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "begin", "shown", "rest"), LIVE)
+def test_a_live_capture_is_read_at_once(
+    arguments: list[str], begin: int, shown: bytes, rest: bytes
+) -> None:
+    """Octets of a pipe are printed or written before the pipe brings more, or ends."""
+    octets = RPING.read_bytes()
+    with running(*arguments) as it:
+        it.give(octets[:begin])
+        seen = b""
+        while shown not in seen:
+            seen += os.read(it.stdout.fileno(), 1 << 16)
+        it.give(octets[begin:])
+        it.stdin.close()
+        assert rest in it.stdout.read()
+        assert it.process.wait(30) == 0
 
 
 COMMANDS = (

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 from scapy_mpa.cli.main import _serve
-from tests.cli.command import COMMAND, PCAPS, RPING, environment, run
+from tests.cli.command import LOSSY, PCAPS, PYTHON, RPING, environment, process, run
 
 CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire")
 PARSER = ("scapy", "click", "importlib.metadata")
@@ -42,14 +41,7 @@ except SystemExit as end:
 
 def imported_by(*arguments: object) -> set[str]:
     """The modules that a command has imported at its end. The garbage collector is on then."""
-    done = subprocess.run(
-        [sys.executable, "-c", _MAIN, *map(str, arguments)],
-        input=RPING.read_bytes(),
-        capture_output=True,
-        check=True,
-        env=environment(),
-        timeout=60,
-    )
+    done = process(_MAIN, *arguments, start=PYTHON, input=RPING.read_bytes())
     status, is_collecting, *modules = done.stderr.decode().split()
     assert (status, is_collecting) == ("0", "True")
     return set(modules)
@@ -65,9 +57,7 @@ def test_modules_not_imported(arguments: tuple[object, ...], missing: tuple[str,
 
 def test_modules_imported() -> None:
     """The modules left out above exist: other commands import them by these names."""
-    modules = imported_by(
-        "dissect", "--json", PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
-    )
+    modules = imported_by("dissect", "--json", LOSSY)
     assert modules >= {"click", "scapy_mpa.records", "scapy_mpa.stream.recovery", *CAPTURES}
 
 
@@ -97,12 +87,7 @@ def test_files_without_options(
 
 def test_shell_completion() -> None:
     """An incomplete command line gets completions, although it may look like files only."""
-    done = subprocess.run(
-        [*COMMAND, "dissect", "x.pcap"],
-        capture_output=True,
-        check=False,
-        env=environment(
-            _SCAPY_MPA_COMPLETE="bash_complete", COMP_WORDS="scapy-mpa summ", COMP_CWORD="1"
-        ),
-    )
+    words = {"COMP_WORDS": "scapy-mpa summ", "COMP_CWORD": "1"}
+    own = environment(_SCAPY_MPA_COMPLETE="bash_complete", **words)
+    done = process("dissect", "x.pcap", env=own)
     assert done.stdout == b"plain,summary\n"

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Exit status and standard error for good and bad files."""
+"""Exit status and standard error for good and bad files, and for faults of the toolkit."""
 
 from __future__ import annotations
 
 import re
 import struct
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scapy_mpa.craft.scenario import parse_scenario
+from scapy_mpa.stream.halves import intake
+from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from tests.capture.build import enhanced, interface, option, section
 from tests.cli.command import PROBE, RPING, parsed, process, run
+from tests.stream.talk import TRUTH, whole
 from tests.truth import pcapfile
 from tests.truth.walker import read_pcap
 
@@ -85,11 +90,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     ),
     "cut in a record": (RPING.read_bytes()[:-30], 50, "after frame 50: .*inside a frame; "),
     # An impossible length ends the file there.
-    "impossible length": (
-        with_number(SECOND + 8, 0xFFFFFFF0),
-        1,
-        "after frame 1: .* 4294967280 .*; ",
-    ),
+    "wrong length": (with_number(SECOND + 8, 0xFFFFFFF0), 1, "after frame 1: .* 4294967280 .*; "),
 }
 """Files that cannot be read to their end: the number of readable frames, and the message."""
 ODD = {
@@ -117,9 +118,9 @@ def test_bad_files(tmp_path: Path, name: str) -> None:
             assert len({str([each["type"] for each in records]) for records in shown}) == 1
 
 
-def test_file_names_with_terminal_controls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("here")
+def test_file_names_with_terminal_controls() -> None:
     """Such names are escaped, and break no line."""
-    monkeypatch.chdir(tmp_path)
     name = "a\nb\x1b[31m.pcap"
     Path(name).write_bytes(RPING.read_bytes())
     for words in (
@@ -140,3 +141,44 @@ def test_file_name_without_valid_encoding(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
     assert b"no such file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "name"), [(OrdinaryConnection, "take_octets"), (intake, "receive")]
+)
+def test_fault_fails_only_its_connection(
+    where: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of the toolkit fails only the connection that shows it, which is reported once.
+
+    The rest of that connection is ignored. The other connection is reported whole.
+    """
+    taken = getattr(where, name)
+
+    def take(taker: Any, what: Any, *rest: Any) -> object:
+        # A segment, or the octets of a direction.
+        flow = what.flow if where is intake else taker.identity.flow
+        if (rest or what.payload) and (40000).to_bytes(2, "big") in flow:
+            raise IndexError("made for this test")
+        return taken(taker, what, *rest)
+
+    monkeypatch.setattr(where, name, take)
+    odd, regular = whole().segments, whole().segments
+    if where is intake:
+        # The SYN comes twice, so recovery takes the connection.
+        odd.insert(0, odd[0])
+    sides = pcapfile.frames(odd), pcapfile.frames(regular, ports=(40001, 4000))
+    path = tmp_path / "fault.pcap"
+    path.write_bytes(pcapfile.pcap([each for turn in zip_longest(*sides) for each in turn if each]))
+    for source in (path, "-"):
+        found = run("dissect", "--json", source, stdin=path.read_bytes())
+        assert found.exit_code == 1
+        records = parsed(found.stdout)
+        (error,) = (each for each in records if each["type"] == "error")
+        assert "IndexError('made for this test')" in error["text"]
+        ends = {each["connection"]: each for each in records if each["type"] == "connection"}
+        assert len(ends) == 2
+        assert ends[error["connection"]]["ended"] == "failed"
+        (other,) = ends.keys() - {error["connection"]}
+        fpdus = [each["connection"] for each in records if each["type"] == "fpdu"]
+        assert fpdus.count(other) == 2 * len(TRUTH)

@@ -11,9 +11,8 @@ from click import Context
 
 from scapy_mpa.cli.group import cli
 from scapy_mpa.records.tables import RECORD_TYPES
-from tests.cli.command import PCAPS, run
+from tests.cli.command import PCAPS, RPING, run
 
-RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 
 VALUES = {
@@ -24,10 +23,7 @@ VALUES = {
     "--where": ("no record has a key 'crx'; did you mean crc? ", "crx=bad"),
     "--type": (f"known are {', '.join(RECORD_TYPES)}", "fpdu,packet"),
     "--dialect": (DRAFT, "rfc1149"),
-    "--limit-total": (
-        "500k",
-        *("0", "0k", "-1", "1.5M", "4m", "4MB", "M", "", "1_000", "٤", "1\n"),
-    ),
+    "--limit-total": ("500k", "0", "0k", "-1", "1.5M", "4m", "4MB", "M", "", "1_000", "٤", "1\n"),
     "--limit-connections": ("", "0"),
     "--limit-idle": ("", "0", "nan", "-1"),
 }
@@ -99,13 +95,13 @@ LINES = {
 }
 """The words of the message for wrong command lines."""
 FILES = {
-    "RPING": RPING,
+    "RPING": str(RPING),
     "ABSENT": str(PCAPS / "listener_absent.pcap"),
     "README": str(PCAPS / "README.md"),
 }
 WRONG = [
     *(
-        (["dissect", option, text, RPING], [option, hint])
+        (["dissect", option, text, str(RPING)], [option, hint])
         for option, (hint, *texts) in VALUES.items()
         for text in texts
     ),
@@ -120,14 +116,11 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "hint"), WRONG, ids=lambda each: " ".join(each)[:60])
-def test_wrong_command_lines(
-    words: list[str], hint: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_command_lines(words: list[str], hint: list[str], here: Path) -> None:
     """The status is 2, the message has the right words, and nothing is written."""
-    monkeypatch.chdir(tmp_path)
     result = run(*words)
     assert result.exit_code == 2
-    assert not list(tmp_path.iterdir())
+    assert not list(here.iterdir())
     # click breaks lines anywhere.
     text = re.sub(r"[ \n]+", " ", result.output)
     assert all(re.sub(r"[ \n]+", " ", each) in text for each in hint)
