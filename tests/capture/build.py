@@ -45,10 +45,8 @@ def ipv4(
     words: int | None = None,
 ) -> bytes:
     """An IPv4 packet (RFC 791 3.1); ``fragment`` holds flags and offset, ``words`` is the IHL."""
-    if words is None:
-        words = 5 + len(options) // 4
-    if total is None:
-        total = 20 + len(options) + len(payload)
+    words = 5 + len(options) // 4 if words is None else words
+    total = 20 + len(options) + len(payload) if total is None else total
     first = version << 4 | words
     head = struct.pack(">BBHHHBBH", first, 0, total, 7, fragment, 64, protocol, 0xBAD)
     return head + SOURCE4 + TARGET4 + options + payload
@@ -58,8 +56,7 @@ def ipv6(
     payload: bytes, *, next_header: int = 6, length: int | None = None, version: int = 6
 ) -> bytes:
     """An IPv6 packet (RFC 8200 3)."""
-    if length is None:
-        length = len(payload)
+    length = len(payload) if length is None else length
     head = struct.pack(">IHBB", version << 28, length, next_header, 64)
     return head + SOURCE6 + TARGET6 + payload
 

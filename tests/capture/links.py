@@ -78,9 +78,5 @@ NOT_FOLLOWED = {
     "NFLOG, no packet": (239, nflog(V4)[:4] + nflog_first(), "link header damaged"),
     "NFLOG, many TLVs": (239, nflog(V4, first=tlv(2, b"") * 64), "link header damaged"),
     "ERF, ATM": (197, erf(3, bytes(52)), "not IP"),
-    "ERF, many extensions": (
-        197,
-        erf(0x82, bytes(60), b"\x83\0\0\0\0\0\0\0" * 17),
-        "too many headers",
-    ),
+    "ERF, many extensions": (197, erf(0x82, bytes(60), EXTENSION[:8] * 17), "too many headers"),
 }

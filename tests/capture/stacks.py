@@ -83,9 +83,7 @@ def upstream(inner: bytes) -> bytes:
 PACKET_IN_FRAME: dict[str, Wrap] = {
     "Ethernet": lambda inner: octets(Ether(src=SOURCE, dst=TARGET, type=type_of(inner)) / inner),
     "802.1Q": lambda inner: octets(ETHER / Dot1Q(vlan=5, type=type_of(inner)) / inner),
-    "802.1ad": lambda inner: octets(
-        ETHER / Dot1AD(vlan=7) / Dot1Q(vlan=5, type=type_of(inner)) / inner
-    ),
+    "802.1ad": lambda ip: octets(ETHER / Dot1AD(vlan=7) / Dot1Q(vlan=5, type=type_of(ip)) / ip),
     "TPID 9100": tagged(bytes.fromhex("91000005 8100000a")),
     "TPID 9200": tagged(bytes.fromhex("92000005")),
     "TPID 9300": tagged(bytes.fromhex("93000005")),
@@ -112,30 +110,20 @@ FRAME_IN_PACKET: dict[str, Wrap] = {
     "VXLAN on 8472": udp(8472, VXLAN(vni=5, flags="Instance")),
     "VXLAN over IPv6": udp(4789, VXLAN(vni=5, flags="Instance"), below=IP6),
     "GENEVE": udp(6081, GENEVE(vni=5, proto=0x6558)),
-    "GENEVE with options": udp(
-        6081, bytes.fromhex("0300 6558 00000500 0101 8001 deadbeef 00000000")
-    ),
+    "GENEVE, options": udp(6081, bytes.fromhex("0300 6558 00000500 0101 8001 deadbeef 00000000")),
     "GRE, TEB": gre(0x6558),
     "NVGRE": gre(0x6558, key_present=1, key=0x500),
     "ERSPAN I": gre(0x88BE),
     "ERSPAN II": gre(0x88BE, seqnum_present=1, seqence_number=7, head=ERSPAN_2),
-    "ERSPAN III": gre(
-        0x22EB, seqnum_present=1, seqence_number=7, head=ERSPAN_3 + bytes.fromhex("0000")
-    ),
+    "ERSPAN III": gre(0x22EB, seqnum_present=1, seqence_number=7, head=ERSPAN_3 + bytes(2)),
     "ERSPAN III, platform": gre(
         0x22EB, seqnum_present=1, seqence_number=7, head=ERSPAN_3 + bytes.fromhex("0001") + bytes(8)
     ),
 }
 PACKET_IN_PACKET: dict[str, Wrap] = {
-    "in IPv4": lambda inner: octets(
-        IP(src="192.0.2.1", dst="192.0.2.2", proto=number_of(inner)) / inner
-    ),
-    "in IPv6": lambda inner: octets(
-        IPv6(src="2001:db8::1", dst="2001:db8::2", nh=number_of(inner)) / inner
-    ),
-    "in IPv6 with options": lambda inner: octets(
-        IP6 / IPv6ExtHdrHopByHop(nh=number_of(inner)) / inner
-    ),
+    "in IPv4": lambda ip: octets(IP(src=IP4.src, dst=IP4.dst, proto=number_of(ip)) / ip),
+    "in IPv6": lambda ip: octets(IPv6(src=IP6.src, dst=IP6.dst, nh=number_of(ip)) / ip),
+    "in IPv6 with options": lambda ip: octets(IP6 / IPv6ExtHdrHopByHop(nh=number_of(ip)) / ip),
     "GRE": lambda inner: gre(type_of(inner))(inner),
     "GRE, all options": lambda inner: gre(
         type_of(inner), chksum_present=1, key_present=1, key=5, seqnum_present=1, seqence_number=7

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""IPv4 and IPv6: lengths, options, extension headers, fragments, and other protocols than TCP."""
+"""IPv4 and IPv6, and TCP above them.
+
+Lengths, options, extension headers, fragments, and other protocols than TCP.
+"""
 
 from __future__ import annotations
 
 import struct
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -136,69 +141,101 @@ NOT_FOLLOWED_6 = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("packet", "reason", "raw", "ether_type"),
-    [
-        *((*each, 228, 0x0800) for each in NOT_FOLLOWED_4),
-        *((*each, 229, 0x86DD) for each in NOT_FOLLOWED_6),
-    ],
-)
+NOT_FOLLOWED = [
+    *((*each, 228, 0x0800) for each in NOT_FOLLOWED_4),
+    *((*each, 229, 0x86DD) for each in NOT_FOLLOWED_6),
+]
+
+
+@pytest.mark.parametrize(("packet", "reason", "raw", "ether_type"), NOT_FOLLOWED)
 def test_not_followed(packet: bytes, reason: str, raw: int, ether_type: int) -> None:
     """A packet without a whole TCP segment is counted with its reason, over any link."""
     assert decode(packet, link_type=raw) == {reason: 1}
     assert decode(ethernet(packet, ether_type), link_type=1) == {reason: 1}
 
 
-class TestIPv4:
-    """RFC 791."""
-
-    def test_options_cut(self) -> None:
-        """Only after its options is the header whole."""
-        packet = ipv4(tcp(), options=bytes(40))
-        for captured in range(60):
-            assert decode(packet[:captured], len(packet), 228) == {"IPv4 header cut": 1}
-        assert decode(packet[:60], len(packet), 228) == {"TCP header cut": 1}
-
-    @pytest.mark.parametrize("fragment", [0x0000, 0x4000, 0x8000], ids=hex)
-    def test_not_a_fragment(self, fragment: int) -> None:
-        """Don't Fragment and the reserved bit do not make a fragment."""
-        assert decode(ipv4(tcp(), fragment=fragment)) == SEGMENT4
-
-    @pytest.mark.parametrize("units", [0, 3, 10])
-    def test_authentication_header(self, units: int) -> None:
-        """AH does not hide what follows it (RFC 4302)."""
-        assert decode(ipv4(extension(AH, TCP, units) + tcp(), protocol=AH)) == SEGMENT4
+def test_ipv4_options_cut() -> None:
+    """Only after its options is the header whole."""
+    packet = ipv4(tcp(), options=bytes(40))
+    for captured in range(60):
+        assert decode(packet[:captured], len(packet), 228) == {"IPv4 header cut": 1}
+    assert decode(packet[:60], len(packet), 228) == {"TCP header cut": 1}
 
 
-class TestIPv6:
-    """RFC 8200."""
+@pytest.mark.parametrize("fragment", [0x0000, 0x4000, 0x8000], ids=hex)
+def test_ipv4_not_a_fragment(fragment: int) -> None:
+    """Don't Fragment and the reserved bit do not make a fragment."""
+    assert decode(ipv4(tcp(), fragment=fragment)) == SEGMENT4
 
-    def test_jumbogram(self) -> None:
-        """The jumbo payload option of RFC 2675 has the same effect. Linux's BIG TCP uses it."""
-        payload = bytes(100_000)
-        segment = tcp(payload)
-        jumbo = struct.pack(">BBBBI", TCP, 0, 0xC2, 4, 8 + len(segment))
-        packet = ipv6(jumbo + segment, next_header=HOP_BY_HOP, length=0)
-        assert decode(packet) == SEGMENT6._replace(payload=payload, length=len(payload))
 
-    @given(
-        kinds=st.lists(
-            st.tuples(
-                st.sampled_from([HOP_BY_HOP, ROUTING, FRAGMENT, AH, DESTINATION, 135, 139, 140]),
-                st.integers(0, 9),
-            ),
-            max_size=8,
-        )
+@pytest.mark.parametrize("units", [0, 3, 10])
+def test_authentication_header(units: int) -> None:
+    """AH does not hide what follows it (RFC 4302)."""
+    assert decode(ipv4(extension(AH, TCP, units) + tcp(), protocol=AH)) == SEGMENT4
+
+
+def test_jumbogram() -> None:
+    """The jumbo payload option of RFC 2675 has the same effect. Linux's BIG TCP uses it."""
+    payload = bytes(100_000)
+    segment = tcp(payload)
+    jumbo = struct.pack(">BBBBI", TCP, 0, 0xC2, 4, 8 + len(segment))
+    packet = ipv6(jumbo + segment, next_header=HOP_BY_HOP, length=0)
+    assert decode(packet) == SEGMENT6._replace(payload=payload, length=len(payload))
+
+
+@given(
+    kinds=st.lists(
+        st.tuples(
+            st.sampled_from([HOP_BY_HOP, ROUTING, FRAGMENT, AH, DESTINATION, 135, 139, 140]),
+            st.integers(0, 9),
+        ),
+        max_size=8,
     )
-    def test_extension_headers(self, kinds: list[tuple[int, int]]) -> None:
-        """Extension headers in any order, each in its own units. Atomic fragments are whole
-        packets."""
-        first, headers = chain(kinds)
-        packet = ipv6(headers + tcp(), next_header=first)
-        assert decode(packet) == SEGMENT6
-        decoder = Decoder()
-        for captured in range(40, 40 + len(headers)):
-            frame = Frame(1, 0, RAW, packet[:captured], len(packet), None)
-            assert decoder.segment(frame) is None
-        assert decoder.not_followed.total() == len(headers)
-        assert all(reason.endswith("header cut") for reason in decoder.not_followed)
+)
+def test_extension_headers(kinds: list[tuple[int, int]]) -> None:
+    """Extension headers in any order, each in its own units. Atomic fragments are whole
+    packets."""
+    first, headers = chain(kinds)
+    packet = ipv6(headers + tcp(), next_header=first)
+    assert decode(packet) == SEGMENT6
+    decoder = Decoder()
+    for captured in range(40, 40 + len(headers)):
+        frame = Frame(1, 0, RAW, packet[:captured], len(packet), None)
+        assert decoder.segment(frame) is None
+    assert decoder.not_followed.total() == len(headers)
+    assert all(reason.endswith("header cut") for reason in decoder.not_followed)
+
+
+ROUTES: dict[str, Any] = {
+    "fast": (1, ethernet, 0x0800, ipv4),
+    "tagged": (1, partial(ethernet, tags=[0x8100]), 0x0800, ipv4),
+    "plain": (101, lambda packet, _: packet, 0x0800, ipv4),
+    "IPv6": (1, ethernet, 0x86DD, ipv6),
+}
+EMPTY = SEGMENT4._replace(payload=b"", length=0)
+HEADERS: dict[str, tuple[bytes, int, Any]] = {
+    # A segment, the number of its octets that were not captured, and the result.
+    **{f"{words} words": (tcp(options=b"\x01" * 4 * words), 0, SEGMENT4) for words in range(11)},
+    "no payload": (tcp(b""), 0, EMPTY),
+    **{f"offset {at}": (tcp(data_offset=at), 0, "TCP header damaged") for at in (0, 1, 4, 7, 15)},
+    **{f"{n} octets": (tcp()[:n] + bytes(60), 0, "TCP header damaged") for n in range(1, 20)},
+    # The snap length cut a part of the header, options included.
+    **{f"{n} cut": (tcp(options=b"\x01" * 12), n, "TCP header cut") for n in range(8, 40)},
+    "payload cut": (tcp(options=b"\x01" * 12), 7, SEGMENT4._replace(payload=b"")),
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_tcp(route: str) -> None:
+    """RFC 9293 3.1, on each route. Padding after the packet changes nothing."""
+    link_type, link, ether_type, ip = ROUTES[route]
+    for name, (segment, cut, expected) in HEADERS.items():
+        tcp_octets = segment[: int(name.split()[0])] if name.endswith(" octets") else segment
+        octets = link(ip(tcp_octets), ether_type)
+        wanted = {expected: 1} if isinstance(expected, str) else expected
+        for padding in (b"",) if cut else (b"", bytes(60)):
+            whole = octets + padding
+            found = decode(whole[: len(whole) - cut], len(whole), link_type)
+            if isinstance(found, Segment):
+                found = found._replace(flow=build.FLOW4)
+            assert found == wanted, name

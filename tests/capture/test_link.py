@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from scapy_mpa.capture import Frame
+from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build, links
-from tests.capture.build import ethernet, linux_cooked_1, linux_cooked_2
+from tests.capture.build import ethernet, ipv4, linux_cooked_1, linux_cooked_2, tcp
 from tests.capture.links import SNAP4, V4, V6
-from tests.capture.reading import decoded, segment_of, shown
+from tests.capture.reading import check, decoded, segment_of, shown
 
 LENGTH = 1200  # no EtherType, but an IEEE 802.3 length
 
@@ -122,6 +122,23 @@ def test_cut_anywhere(name: str) -> None:
             else:
                 # A cut LLC header looks like any other LLC.
                 assert header in ("link header", "PPP header", "not")
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_each_bit(name: str) -> None:
+    """A frame may differ in one bit from an ordinary one."""
+    link_type, octets, _ = FOLLOWED[name]
+    for at in range(octets.index(b"\x9c\x40") - 8):
+        for bit in range(8):
+            changed = bytearray(octets)
+            changed[at] ^= 1 << bit
+            check(frame_of(link_type, bytes(changed) + bytes(9)))
+
+
+def test_given_link_type() -> None:
+    """An Ethernet frame is none if the user names another link type."""
+    octets = ethernet(ipv4(tcp()))
+    assert Decoder(link_types={1: 101}).segment(frame_of(1, octets)) is None
 
 
 def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:

@@ -141,14 +141,14 @@ def test_live_pipe_within_a_member(name: str) -> None:
             assert f"the {name} data ends early" in str(capture.problem)
 
 
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("xz", "decompress it with `xz -d` first"),
-        ("zstd", "`pip install 'scapy-mpa[compression]'`, or decompress it with `zstd -d` first"),
-        ("lz4", "`pip install 'scapy-mpa[compression]'`, or decompress it with `lz4 -d` first"),
-    ],
-)
+ADVICE = [
+    ("xz", "decompress it with `xz -d` first"),
+    ("zstd", "`pip install 'scapy-mpa[compression]'`, or decompress it with `zstd -d` first"),
+    ("lz4", "`pip install 'scapy-mpa[compression]'`, or decompress it with `lz4 -d` first"),
+]
+
+
+@pytest.mark.parametrize(("name", "advice"), ADVICE)
 def test_no_decompressor(monkeypatch: pytest.MonkeyPatch, name: str, advice: str) -> None:
     """The message says what to install, or how to do without it."""
     for module in ("lzma", "compression.zstd", "backports.zstd", "lz4.frame"):
@@ -166,17 +166,17 @@ TOO_MUCH = "data takes more than 128 MiB to decompress; decompress it with"
 UNKNOWN = "not a pcap or pcapng capture; give a file"
 
 
-@pytest.mark.parametrize(
-    ("octets", "message"),
-    [
-        # An empty file is no capture without frames, since even that has a header.
-        *((each(b""), "the file is empty; give a file") for each in (bytes, *COMPRESS.values())),
-        *((each, UNKNOWN) for each in (b"\0", b"\xd4\xc3\xb2", bytes(100), b"\xff" * 300)),
-        (COMPRESS["gzip"](COMPRESS["gzip"](FILE)), UNKNOWN),
-        (ZSTD_OF_256_MIB, f"the zstd {TOO_MUCH}"),
-        (XZ_OF_256_MIB, f"the xz {TOO_MUCH}"),
-    ],
-)
+NO_CAPTURES = [
+    # An empty file is no capture without frames, since even that has a header.
+    *((each(b""), "the file is empty; give a file") for each in (bytes, *COMPRESS.values())),
+    *((each, UNKNOWN) for each in (b"\0", b"\xd4\xc3\xb2", bytes(100), b"\xff" * 300)),
+    (COMPRESS["gzip"](COMPRESS["gzip"](FILE)), UNKNOWN),
+    (ZSTD_OF_256_MIB, f"the zstd {TOO_MUCH}"),
+    (XZ_OF_256_MIB, f"the xz {TOO_MUCH}"),
+]
+
+
+@pytest.mark.parametrize(("octets", "message"), NO_CAPTURES)
 def test_not_a_capture(octets: bytes, message: str) -> None:
     """The message says what to do."""
     assert message in error_of(octets)

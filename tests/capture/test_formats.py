@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""pcapng files, as draft-ietf-opsawg-pcapng describes them."""
+"""Files in pcapng and classic pcap.
+
+draft-ietf-opsawg-pcapng and draft-ietf-opsawg-pcap describe them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,17 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.wire.errors import CaptureError
-from tests.capture.build import block, enhanced, interface, option, packet, section, simple
+from tests.capture.build import (
+    Record,
+    block,
+    enhanced,
+    interface,
+    option,
+    packet,
+    pcap,
+    section,
+    simple,
+)
 from tests.capture.reading import frames_of
 from tests.capture.test_damage import outcome
 
@@ -135,16 +148,19 @@ def test_other_major_version() -> None:
     assert "pcapng version 2.0 is not supported" in problem(file, frames=1)
 
 
+INTERFACE_NAMES = [
+    (b"eth0\0\0", "eth0"),
+    (b"", None),
+    ("Gerät".encode(), "Gerät"),
+    (b"\xff", "\ufffd"),
+    (bytes(65532), None),
+    (b"x" * 65532, "x" * 255),
+]
+
+
 @pytest.mark.parametrize(
     ("value", "name"),
-    [
-        (b"eth0\0\0", "eth0"),
-        (b"", None),
-        ("Gerät".encode(), "Gerät"),
-        (b"\xff", "\ufffd"),
-        (bytes(65532), None),
-        (b"x" * 65532, "x" * 255),
-    ],
+    INTERFACE_NAMES,
     ids=["zeros", "empty", "umlaut", "not UTF-8", "all zeros", "long"],
 )
 def test_interface_name(value: bytes, name: str | None) -> None:
@@ -209,47 +225,39 @@ def test_section_length(order: str, length: int) -> None:
 
 
 HEAD = section() + interface()
-TAIL = struct.Struct("<I")
-DAMAGED = {
-    "a frame is of interface 1, which is not described": [
-        section() + interface() + enhanced(b"x", index=1),
-    ],
-    "a frame is of interface 0, which is not described": [
-        section() + simple(b"x", 1),
-        # Interfaces are those of the section.
-        HEAD + section() + enhanced(b"x"),
-    ],
-    "claims a length of 8 octets": [HEAD + struct.pack("<III", 5, 8, 8)],
-    "claims a length of 13 octets": [HEAD + struct.pack("<IIBI", 5, 13, 0, 13)],
-    "has another length after it than in front": [
-        HEAD + enhanced(b"x")[:-4] + TAIL.pack(40),
-        HEAD + block(5, b"")[:-4] + TAIL.pack(16),
-    ],
-    "too short for its fields": [HEAD + block(6, bytes(16)), HEAD + block(3, b"")],
-    "claims 5 captured octets in its block": [
-        HEAD + block(6, struct.pack("<IIIII", 0, 0, 0, 5, 5) + b"abcd"),
-        HEAD + simple(b"abcd", 5),
-    ],
-    "claims 4294967292 octets, which no frame has": [
-        HEAD + struct.pack("<II", 6, 0xFFFFFFFC) + bytes(99),
-    ],
-    "the file ends inside a block": [HEAD + struct.pack("<II", 5, 0xFFFFFFFC) + bytes(99)],
-    "description is too short": [section() + block(1, b"\x01\0\0\0")],
-    "a section header has no byte-order magic": [HEAD + block(0x0A0D0D0A, bytes(16))],
-    "a section header claims a length of 24 octets": [
+TAIL, BOTH = struct.Struct("<I"), struct.Struct("<II")
+CLAIM = struct.pack("<IIIII", 0, 0, 0, 5, 5)
+DAMAGED = [
+    ("a frame is of interface 1, which is not described", HEAD + enhanced(b"x", index=1)),
+    ("a frame is of interface 0, which is not described", section() + simple(b"x", 1)),
+    # Interfaces are those of the section.
+    ("a frame is of interface 0, which is not described", HEAD + section() + enhanced(b"x")),
+    ("claims a length of 8 octets", HEAD + struct.pack("<III", 5, 8, 8)),
+    ("claims a length of 13 octets", HEAD + struct.pack("<IIBI", 5, 13, 0, 13)),
+    ("has another length after it than in front", HEAD + enhanced(b"x")[:-4] + TAIL.pack(40)),
+    ("has another length after it than in front", HEAD + block(5, b"")[:-4] + TAIL.pack(16)),
+    ("too short for its fields", HEAD + block(6, bytes(16))),
+    ("too short for its fields", HEAD + block(3, b"")),
+    ("claims 5 captured octets in its block", HEAD + block(6, CLAIM + b"abcd")),
+    ("claims 5 captured octets in its block", HEAD + simple(b"abcd", 5)),
+    ("claims 4294967292 octets, which no frame has", HEAD + BOTH.pack(6, 0xFFFFFFFC) + bytes(99)),
+    ("the file ends inside a block", HEAD + BOTH.pack(5, 0xFFFFFFFC) + bytes(99)),
+    ("description is too short", section() + block(1, b"\x01\0\0\0")),
+    ("a section header has no byte-order magic", HEAD + block(0x0A0D0D0A, bytes(16))),
+    (
+        "a section header claims a length of 24 octets",
         HEAD + struct.pack("<IIIHHq", 0x0A0D0D0A, 24, 0x1A2B3C4D, 1, 0, -1) + bytes(4),
-    ],
-}
-"""Files by the words of their problem."""
+    ),
+]
+"""The words of the problem, and a file."""
 
 
-@pytest.mark.parametrize("what", DAMAGED)
-def test_damage(what: str) -> None:
+@pytest.mark.parametrize(("what", "file"), DAMAGED)
+def test_damage(what: str, file: bytes) -> None:
     """Impossible fields end the reading, with a message."""
-    for file in DAMAGED[what]:
-        text = problem(file)
-        assert what in text
-        assert "before any frame" in text
+    text = problem(file)
+    assert what in text
+    assert "before any frame" in text
 
 
 def test_many_interfaces() -> None:
@@ -257,3 +265,52 @@ def test_many_interfaces() -> None:
     many = section() + interface() * (1 << 16)
     assert len(frames_of(many + enhanced(b"x", index=65535))) == 1
     assert "more than 65536 interfaces" in problem(many + interface() + enhanced(b"x"))
+
+
+record = st.tuples(
+    st.integers(0, 0xFFFFFFFF),
+    # Some writers let the microseconds exceed a second. The time is the sum.
+    st.integers(0, 1_999_999),
+    st.binary(max_size=64),
+    st.integers(0, 0xFFFFFFFF),
+)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("magic", "unit"), [(0xA1B2C3D4, 1000), (0xA1B23C4D, 1)])
+@given(records=st.lists(record, max_size=5))
+def test_every_variant(order: str, magic: int, unit: int, records: list[Record]) -> None:
+    """Either byte order, micro- or nanoseconds: the same frames."""
+    file = pcap(records, order=order, magic=magic, link=276)
+    assert frames_of(file) == [
+        Frame(
+            number, seconds * 10**9 + fraction * unit, 276, octets, max(original, len(octets)), None
+        )
+        for number, (seconds, fraction, octets, original) in enumerate(records, 1)
+    ]
+
+
+@pytest.mark.parametrize("version", [(2, 5), (2, 3), (1, 4), (3, 0), (543, 0)])
+def test_other_versions(version: tuple[int, int]) -> None:
+    """Versions whose records may differ are refused at once."""
+    with pytest.raises(CaptureError, match=r"pcap version \d+\.\d is not supported; convert it"):
+        open_capture(io.BytesIO(pcap(version=version)))
+
+
+@pytest.mark.parametrize("captured", [(1 << 24) + 1, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_impossible_length(captured: int) -> None:
+    """An impossible length ends the reading there, with a message, and takes no memory.
+
+    Super-segments and odd interfaces have frames larger than any snap length, which are read.
+    """
+    largest = bytes(1 << 24)
+    (frame,) = frames_of(pcap([(0, 0, largest, len(largest))]))
+    assert frame.octets == largest
+    good = pcap([(0, 0, b"abcd", 4)])
+    damaged = struct.pack("<IIII", 0, 0, captured, captured)
+    capture = open_capture(io.BytesIO(good + damaged + b"rest"))
+    assert [frame.octets for frame in capture] == [b"abcd"]
+    assert str(capture.problem) == (
+        f"capture: at octet 44, after frame 1: a frame claims {captured} captured octets, which no "
+        "capture has; the file is damaged: capture or copy it again"
+    )
