@@ -12,27 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.captures import ROOT
+
 PACKAGE = "scapy_mpa"
-ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / PACKAGE
 
 ROOMS = (
-    "__main__",
-    "contrib_mpa",
-    "all",
-    "cli",
-    "shell",
-    "clean",
-    "craft",
-    "session",
-    "layers",
-    "records",
-    "capture",
-    "dialects",
-    "stream",
-    "wire",
-    PACKAGE,
-    "scapy_extension",
+    *("__main__", "contrib_mpa", "all", "cli", "shell", "clean", "craft", "session", "layers"),
+    *("records", "capture", "dialects", "stream", "wire", PACKAGE, "scapy_extension"),
 )
 """From top to bottom. A room is a module or package directly below ``scapy_mpa``.
 
@@ -49,25 +36,11 @@ functools heapq ipaddress itertools math operator re struct types typing
 """What a pure room may import from outside the package. None of it does I/O."""
 
 STREAM_ROOMS = (
-    ("flows", "messages", "checks"),
-    ("recovery",),
-    ("handover",),
-    ("table",),
-    ("ordinary_connection",),
-    ("direction",),
-    ("connections",),
-    ("startup",),
-    ("halves",),
-    ("inference",),
-    ("fpdus",),
-    ("octets",),
-    ("delivery",),
-    ("budget", "lingering", "purse", "unanswered"),
-    ("ordinary",),
-    ("clock", "shapes", "timed"),
-    ("events",),
-    ("segment", "sequence", "limits"),
-    ("stream",),
+    *(("flows", "messages", "checks"), ("recovery",), ("handover",), ("table",)),
+    *(("ordinary_connection",), ("direction",), ("connections",), ("startup",), ("halves",)),
+    *(("inference",), ("fpdus",), ("octets",), ("delivery",)),
+    *(("budget", "lingering", "purse", "unanswered"), ("ordinary",), ("clock", "shapes", "timed")),
+    *(("events",), ("segment", "sequence", "limits"), ("stream",)),
 )
 """The rooms of the stream core, from top to bottom, with the modules beside them."""
 

@@ -50,15 +50,15 @@ def test_pd_length() -> None:
     assert bytes(read)[18:] == b"\x00\x02hi"
 
 
-@pytest.mark.parametrize(
-    ("octets", "layer"),
-    [
-        *((mpastream.startup_frame(key, crc=1), layer) for layer, key in FRAMES.items()),
-        (b"MPA ID RtR Frame" + bytes(MPARtr())[16:], MPARtr),
-        (bytes(FPDU()), FPDU),
-        (b"", FPDU),
-    ],
-)
+TOLD = [
+    *((mpastream.startup_frame(key, crc=1), layer) for layer, key in FRAMES.items()),
+    (b"MPA ID RtR Frame" + bytes(MPARtr())[16:], MPARtr),
+    (bytes(FPDU()), FPDU),
+    (b"", FPDU),
+]
+
+
+@pytest.mark.parametrize(("octets", "layer"), TOLD)
 def test_mpa_tells_what_octets_are(octets: bytes, layer: type[Packet]) -> None:
     """By the Key.  Defaults are revision 1, CRCs, no Markers and no Private Data."""
     packet = MPA(octets)
@@ -230,15 +230,15 @@ def test_bound() -> None:
     assert read(MPAReply(private_data=reject)) == bytes(reject)
 
 
-@pytest.mark.parametrize(
-    ("frame", "layer", "fields", "text"),
-    [
-        (MPARequest, Raw, {}, "Raw is no layer of Private Data: derive it from PrivateData"),
-        (MPARequest, SMBDirectPrivateData, {"revison": 1}, "MPARequest has no field revison"),
-        (MPARequest(), SMBDirectPrivateData, {}, "MPARequest.* is no class; give one, such as"),
-        (MPARequest, SMBDirectPrivateData(), {}, "SMBDirectPrivateData.* is no class"),
-    ],
-)
+WRONG_BINDINGS = [
+    (MPARequest, Raw, {}, "Raw is no layer of Private Data: derive it from PrivateData"),
+    (MPARequest, SMBDirectPrivateData, {"revison": 1}, "MPARequest has no field revison"),
+    (MPARequest(), SMBDirectPrivateData, {}, "MPARequest.* is no class; give one, such as"),
+    (MPARequest, SMBDirectPrivateData(), {}, "SMBDirectPrivateData.* is no class"),
+]
+
+
+@pytest.mark.parametrize(("frame", "layer", "fields", "text"), WRONG_BINDINGS)
 def test_wrong_bindings(frame: Any, layer: Any, fields: dict[str, int], text: str) -> None:
     """A binding that cannot work is refused, before any frame is read."""
     with pytest.raises(TypeError, match=text):

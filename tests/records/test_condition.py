@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import operator
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +16,11 @@ from scapy_mpa.records.record import RecordedEvent, record_of
 from scapy_mpa.records.schema import KEYS
 from scapy_mpa.records.tables import CAPTURE, RECORD_TYPES
 from scapy_mpa.wire.errors import LocalProtocolError
+from tests.captures import ROOT
 from tests.records import made
 from tests.records.made import CLOCK
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "records.md"
+DOCUMENT = ROOT / "docs" / "records.md"
 
 FPDU: dict[str, object] = {
     "type": "fpdu",
@@ -95,56 +95,47 @@ def test_numbers_are_compared_as_python_does(value: int, wanted: int, sign: str)
         assert holds == SIGNS[sign](value, wanted)
 
 
-WRONG: list[tuple[str, tuple[str, ...], str]] = [
-    *(
-        (text, RECORD_TYPES, "is no condition such as")
-        for text in ("", "crc", "=bad", "!", "crc!bad")
+WRONG: dict[str, tuple[str, ...]] = {
+    "is no condition such as": ("", "crc", "=bad", "!", "crc!bad"),
+    "did you mean crc": ("crcd=bad",),
+    "did you mean gaps.src": ("gaps.source=1",),
+    "docs/records.md lists": ("zzzz=1",),
+    "crc is one of true, false, good, bad, off, unknown, null": ("crc=ba", "crc<a", "crc~x"),
+    "is a number, such as 7, 0.5 or 0x1F": (
+        *("frame>x", "ulpdu_length>1k", "gaps.src=true", "latency<1ms", "time>.5"),
+        *("offset=", "frames=[6, 7]"),
     ),
-    ("crcd=bad", RECORD_TYPES, "did you mean crc"),
-    ("gaps.source=1", RECORD_TYPES, "did you mean gaps.src"),
-    ("zzzz=1", RECORD_TYPES, "docs/records.md lists"),
+    "src is like 10.0.0.1:4000; ~ finds a part": ("src=10.0.0.1",),
+    "src is like 10.0.0.1:4000": ("src=4000", "src=null"),
+    "stag is like 0x0000001f": ("stag=8c1a3a01",),
+    "to is like 0x1f": ("to=x", "to<x", "to<true", "to>null"),
+    "timestamp is like 2026-01-31T12:00:00.000000000Z": (
+        *("timestamp=2026-01-31", "timestamp>yesterday", "timestamp<2026-01-31 12"),
+        "timestamp>=2026-01-31T12:00:00Z",
+    ),
+    "reason is one of acknowledged, connection ended,": ("reason=lost",),
+    "rtr is one of send, write, read, null": ("rtr=sent",),
+    "rtr_agreed is one of send, write, read, null": ("rtr_agreed=x",),
+    "is one of FetchAdd, CmpSwap, null": ("header.operation=Swapp",),
+    "placed is one of in order, speculative": ("placed=late",),
+    "is like Initiate, Accept,": ("function=foo", "function=Init"),
+    "is like responder or 10.0.0.1:4000": (
+        *("end.by=client", "end.by=Responder", "end.by=10.0.0.1", "end.within_message=limit"),
+    ),
+    "payload is like 001f": ("payload=102", "payload=0x102"),
+    "is no regular expression": ("text~(", "text~a{1,99999999999}"),
+}
+"""Conditions by the words of the message."""
+WRONG_OF_KINDS = [
     ("crc.src=1", ("fpdu",), "no record has a key 'crc.src'"),
     ("complete=false", ("fpdu", "error"), "complete is a key of message records"),
-    *(
-        (text, RECORD_TYPES, "crc is one of true, false, good, bad, off, unknown, null")
-        for text in ("crc=ba", "crc<a", "crc~x")
-    ),
     *((f"last={text}", ("fpdu",), "last is one of true, false, null") for text in ("1", "True")),
     ("message=Write", ("message",), "message is one of RDMA Write, RDMA Read Request"),
-    *(
-        (text, RECORD_TYPES, "is a number, such as 7, 0.5 or 0x1F")
-        for text in (
-            *("frame>x", "ulpdu_length>1k", "gaps.src=true", "latency<1ms", "time>.5"),
-            *("offset=", "frames=[6, 7]"),
-        )
-    ),
-    ("src=10.0.0.1", RECORD_TYPES, "src is like 10.0.0.1:4000; ~ finds a part"),
-    ("stag=8c1a3a01", RECORD_TYPES, "stag is like 0x0000001f"),
-    *((text, RECORD_TYPES, "to is like 0x1f") for text in ("to=x", "to<x", "to<true", "to>null")),
-    *(
-        (f"timestamp{text}", RECORD_TYPES, "timestamp is like 2026-01-31T12:00:00.000000000Z")
-        for text in ("=2026-01-31", ">yesterday", "<2026-01-31 12", ">=2026-01-31T12:00:00Z")
-    ),
-    ("reason=lost", RECORD_TYPES, "reason is one of acknowledged, connection ended,"),
-    ("rtr=sent", RECORD_TYPES, "rtr is one of send, write, read, null"),
-    ("rtr_agreed=x", RECORD_TYPES, "rtr_agreed is one of send, write, read, null"),
-    ("header.operation=Swapp", RECORD_TYPES, "is one of FetchAdd, CmpSwap, null"),
-    ("placed=late", RECORD_TYPES, "placed is one of in order, speculative"),
-    *((f"function={text}", RECORD_TYPES, "is like Initiate, Accept,") for text in ("foo", "Init")),
-    *(
-        (f"end.{text}", RECORD_TYPES, "is like responder or 10.0.0.1:4000")
-        for text in ("by=client", "by=Responder", "by=10.0.0.1", "within_message=limit")
-    ),
-    ("src=4000", RECORD_TYPES, "src is like 10.0.0.1:4000"),
-    ("src=null", RECORD_TYPES, "src is like 10.0.0.1:4000"),
-    ("payload=102", RECORD_TYPES, "payload is like 001f"),
-    ("payload=0x102", RECORD_TYPES, "payload is like 001f"),
-    ("text~(", RECORD_TYPES, "is no regular expression"),
-    ("text~a{1,99999999999}", RECORD_TYPES, "is no regular expression"),
+    *((text, RECORD_TYPES, words) for words, texts in WRONG.items() for text in texts),
 ]
 
 
-@pytest.mark.parametrize(("text", "kinds", "words"), WRONG)
+@pytest.mark.parametrize(("text", "kinds", "words"), WRONG_OF_KINDS)
 def test_wrong_conditions(text: str, kinds: tuple[str, ...], words: str) -> None:
     """The message says what would be a condition."""
     with pytest.raises(LocalProtocolError, match=re.escape(words)):

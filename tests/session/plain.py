@@ -24,13 +24,7 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.layers import FPDU, MPA, IFTAdaptionIndication, IFTFrame, MPAMarker, RDMAPTerminate
 from scapy_mpa.session import MPASession, Provenance
-from scapy_mpa.stream.events import (
-    AdaptionIndicationSeen,
-    Event,
-    FPDURecovered,
-    IFTFrameRecovered,
-    StartupSeen,
-)
+from scapy_mpa.stream import events
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import Segment
 
@@ -66,6 +60,11 @@ def layers(packet: Packet) -> Iterator[Packet]:
     while not isinstance(packet, NoPayload):
         yield packet
         packet = packet.payload
+
+
+def recovered_layers(packet: Packet) -> list[Packet]:
+    """The layers of a packet that were recovered from a stream."""
+    return [layer for layer in layers(packet) if "provenance" in layer.fields]
 
 
 def state(packet: Packet) -> list[Any]:
@@ -212,17 +211,17 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
     flows = Flows(others=other_framings())
     last: dict[bytes, tuple[Frame, Segment]] = {}
 
-    def recovered(events: Iterable[Event]) -> Iterator[Packet]:
-        for event in events:
-            if isinstance(event, FPDURecovered):
+    def recovered(batch: Iterable[events.Event]) -> Iterator[Packet]:
+        for event in batch:
+            if isinstance(event, events.FPDURecovered):
                 layer = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
                 if event.connection.initiator == 1 - event.direction:
                     read_as_of_responder(layer)
-            elif isinstance(event, StartupSeen):
+            elif isinstance(event, events.StartupSeen):
                 layer = MPA(event.octets)
-            elif isinstance(event, AdaptionIndicationSeen):
+            elif isinstance(event, events.AdaptionIndicationSeen):
                 layer = IFTAdaptionIndication(event.octets)
-            elif isinstance(event, IFTFrameRecovered):
+            elif isinstance(event, events.IFTFrameRecovered):
                 layer = IFTFrame(event.octets, crcs=event.crcs)
             else:
                 continue

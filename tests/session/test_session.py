@@ -34,7 +34,7 @@ from scapy_mpa.craft.mutations import find
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.layers import FPDU, RDMAPTerminate
 from scapy_mpa.records.record import record_of
-from scapy_mpa.session import Limits, MPAPacketList, MPASession, Provenance, rdmpa
+from scapy_mpa.session import Limits, MPAPacketList, MPASession, rdmpa
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
@@ -44,7 +44,7 @@ from tests.capture.stacks import ALONE, inside
 from tests.captures import CRAFTED, OVER_SCTP, PCAPS, REAL, capture_name
 from tests.cli.command import RPING, records
 from tests.dialects.sctp_feed import Talk, frames_of
-from tests.session.plain import Interface, layers, sniffed
+from tests.session.plain import Interface, recovered_layers, sniffed
 from tests.truth import pcapfile
 from tests.truth.walker import read_pcap
 
@@ -155,20 +155,15 @@ def test_an_interface_that_goes_down(error: Exception) -> None:
 def test_one_connection() -> None:
     """``connection()`` gives packets and records of one; an unknown number is an error."""
     everything = rdmpa(PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz", others=True)
+    recovered = [each for packet in everything for each in recovered_layers(packet)]
     count = len(everything.connections())
     for number in range(count):
         one = everything.connection(number)
         assert {each["connection"] for each in one.connections()} == {number}
         assert one.errors() == [e for e in everything.errors() if e["connection"] == number]
-        assert len(one) == sum(place.connection == number for place in provenances(everything))
+        assert len(one) == sum(each.provenance.connection == number for each in recovered)
     with pytest.raises(LocalProtocolError, match=f"no connection {count} in"):
         everything.connection(count)
-
-
-def provenances(packets: Iterable[Packet]) -> list[Provenance]:
-    """The ``provenance`` of all recovered packets."""
-    parts = [part for packet in packets for part in layers(packet)]
-    return [each.provenance for each in parts if "provenance" in getattr(each, "fields", ())]
 
 
 def test_frames_that_were_not_followed(tmp_path: Path) -> None:

@@ -13,49 +13,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.wire import ift_indication as ift
+from scapy_mpa.wire import sctp_packet
 from scapy_mpa.wire.ift_frame import build_frame, mulpdu
-from scapy_mpa.wire.ift_indication import (
-    FLAGS,
-    AdaptionIndication,
-    build_indication,
-    parse_indication,
-)
 from scapy_mpa.wire.ift_negotiation import negotiate
 from scapy_mpa.wire.sctp_chunks import InitChunk, build_init, build_parameter, parse_init
 from scapy_mpa.wire.sctp_ddp import function_name
-from scapy_mpa.wire.sctp_packet import (
-    Chunk,
-    ChunkType,
-    SctpHeader,
-    build_packet,
-    parse_chunks,
-    parse_header,
-)
 from tests.truth import sctpstream
 
-ONE = AdaptionIndication(ph=False, vtag=0x1111)
-OTHER = AdaptionIndication(ph=True, vtag=0x2222)
+ONE = ift.AdaptionIndication(ph=False, vtag=0x1111)
+OTHER = ift.AdaptionIndication(ph=True, vtag=0x2222)
 
 
-@pytest.mark.parametrize(
-    ("fields", "texts"),
-    [
-        ({}, []),
-        ({"version": 2}, []),
-        ({"version": 9, "bc_version": 1}, []),
-        ({"version": 0}, [("4.2", "version 0 is not 1")]),
-        ({"version": 2, "bc_version": 2}, [("4.2", "BC version 2 is above 1")]),
-        ({"bc_version": 0}, [("4.2", "BC version 0 is not 1")]),
-        ({"reserved_flags": 1, "reserved": b"\1" * 44}, []),
-        ({"crc": 1}, [("4.2", "the CRC of the adaption indication does not match")]),
-        ({"magic": 1}, [("4.1", "the magic number is 0x00000001")]),
-    ],
-)
+VERSIONS = [
+    ({}, []),
+    ({"version": 2}, []),
+    ({"version": 9, "bc_version": 1}, []),
+    ({"version": 0}, [("4.2", "version 0 is not 1")]),
+    ({"version": 2, "bc_version": 2}, [("4.2", "BC version 2 is above 1")]),
+    ({"bc_version": 0}, [("4.2", "BC version 0 is not 1")]),
+    ({"reserved_flags": 1, "reserved": b"\1" * 44}, []),
+    ({"crc": 1}, [("4.2", "the CRC of the adaption indication does not match")]),
+    ({"magic": 1}, [("4.1", "the magic number is 0x00000001")]),
+]
+
+
+@pytest.mark.parametrize(("fields", "texts"), VERSIONS)
 def test_4_2_versions_and_reserved_bits(
     fields: dict[str, Any], texts: list[tuple[str, str]]
 ) -> None:
     """Values that a receiver must reject, and values that it must ignore."""
-    found = parse_indication(build_indication(ONE._replace(**fields)))
+    found = ift.parse_indication(ift.build_indication(ONE._replace(**fields)))
     assert found.problems() == [
         f"{text} (draft-williams-iwarp-ift-01 {clause})" for clause, text in texts
     ]
@@ -69,7 +57,7 @@ def test_4_2_each_direction_by_itself(flags: list[bool]) -> None:
     """The sender decides on CRCs and SP.  The receiver decides whether CRCs are checked, and on the
     VTag.  Markers need both."""
     one, other = (
-        base._replace(**dict(zip(FLAGS, part, strict=True)))
+        base._replace(**dict(zip(ift.FLAGS, part, strict=True)))
         for base, part in ((ONE, flags[:9]), (OTHER, flags[9:]))
     )
     agreement = negotiate(one, other)
@@ -105,14 +93,16 @@ def test_5_1_the_largest_segment_that_fits(emss: int, hc: bool, pc: bool) -> Non
     assert len(build_frame(bytes(14), bytes(size - 14), 0, header_crc=hc, payload_crc=pc)) == emss
 
 
-def chunks_of(octets: bytes) -> list[Chunk]:
+def chunks_of(octets: bytes) -> list[sctp_packet.Chunk]:
     """The chunks after a common header."""
-    return parse_chunks(bytes(12) + octets)
+    return sctp_packet.parse_chunks(bytes(12) + octets)
 
 
 def test_a_wrong_checksum_is_written_as_given() -> None:
     """All numbers of the common header are written as given (RFC 4960 3.1)."""
-    assert parse_header(build_packet(1, 2, 3, [], checksum=4)) == SctpHeader(1, 2, 3, 4)
+    assert sctp_packet.parse_header(
+        sctp_packet.build_packet(1, 2, 3, [], checksum=4)
+    ) == sctp_packet.SctpHeader(1, 2, 3, 4)
 
 
 @pytest.mark.parametrize("size", range(16))
@@ -131,7 +121,9 @@ def test_rfc5043_5_1_adaptation_indication() -> None:
     assert b"\xc0\x06\0\x08\0\0\0\x01" in build_init(init)
     for indication in (1, None):
         other = init._replace(adaptation=indication)
-        (read,) = chunks_of(build_init(other, ChunkType.INIT_ACK, build_parameter(7, b"four")))
+        (read,) = chunks_of(
+            build_init(other, sctp_packet.ChunkType.INIT_ACK, build_parameter(7, b"four"))
+        )
         assert parse_init(read.value) == other
 
 

@@ -15,19 +15,9 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import FPDUItem
 from scapy_mpa.craft.assemble import assemble
+from scapy_mpa.wire import fpdu
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp
-from scapy_mpa.wire.fpdu import (
-    MARKER_INTERVAL,
-    OSC,
-    OSC_WITHOUT_CRCS,
-    build_fpdu,
-    fpdu_layout,
-    fpdu_length,
-    insert_markers,
-    pad_length,
-    strip_markers,
-)
 from scapy_mpa.wire.rdmap import build_control
 from tests.truth import oscwalker
 from tests.truth.mpastream import TrueFPDU, build_stream
@@ -52,11 +42,11 @@ def lengths(phase: int) -> Iterator[int]:
 def check(ulpdu_length: int, phase: int | None) -> None:
     """All that is computed about such an FPDU agrees with the stream."""
     octets, truth = placed(OCTETS[:ulpdu_length], phase)
-    layout = fpdu_layout(ulpdu_length, phase)
+    layout = fpdu.fpdu_layout(ulpdu_length, phase)
 
-    assert fpdu_length(ulpdu_length, phase) == layout.length == len(octets)
+    assert fpdu.fpdu_length(ulpdu_length, phase) == layout.length == len(octets)
     assert layout.header == truth.seq_offset - truth.start
-    assert layout.pad == pad_length(ulpdu_length) == -(ulpdu_length + 2) % 4
+    assert layout.pad == fpdu.pad_length(ulpdu_length) == -(ulpdu_length + 2) % 4
     places = [
         at - truth.start
         for at in range(truth.start, truth.end)
@@ -67,12 +57,12 @@ def check(ulpdu_length: int, phase: int | None) -> None:
     fpduptrs = tuple(int.from_bytes(octets[at + 2 : at + 4], "big") for at in places)
     assert layout.fpduptrs == layout.unpack.unpack_from(octets) == fpduptrs
 
-    unmarked = strip_markers(octets, layout.markers)
+    unmarked = fpdu.strip_markers(octets, layout.markers)
     plain, _ = build_stream([OCTETS[:ulpdu_length]])
     assert unmarked[:-4] == plain[:-4]
     assert unmarked[-4:] == octets[-4:]
-    assert insert_markers(unmarked, layout.markers) == octets
-    assert build_fpdu(OCTETS[:ulpdu_length], phase) == octets
+    assert fpdu.insert_markers(unmarked, layout.markers) == octets
+    assert fpdu.build_fpdu(OCTETS[:ulpdu_length], phase) == octets
     assert crc_is_good(octets)
 
 
@@ -105,14 +95,14 @@ def test_any_length(ulpdu_length: int, phase: int) -> None:
 # -- published FPDUs -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("version", "control", "first", "second"),
-    [
-        # DDP Control Field; CRC32c of figures 5 and 6.
-        (1, "41 43", "52 23 99 83", "84 92 58 98"),  # RFC 5044
-        (0, "40 03", "4c 86 b3 84", "a1 9c d1 03"),  # draft-ietf-rddp-mpa-01
-    ],
-)
+PUBLISHED = [
+    # DDP Control Field; CRC32c of figures 5 and 6.
+    (1, "41 43", "52 23 99 83", "84 92 58 98"),  # RFC 5044
+    (0, "40 03", "4c 86 b3 84", "a1 9c d1 03"),  # draft-ietf-rddp-mpa-01
+]
+
+
+@pytest.mark.parametrize(("version", "control", "first", "second"), PUBLISHED)
 def test_figures_5_and_6(version: int, control: str, first: str, second: str) -> None:
     """Header, payload and place give the published octets, with the Marker as annotated.
 
@@ -130,8 +120,8 @@ def test_figures_5_and_6(version: int, control: str, first: str, second: str) ->
     # Marker and ULPDU_Length, DDP header, data, CRC; in figure 6 the Marker is before the data.
     figure_5 = bytes.fromhex(f"0000 0000 002a {header}1 00000000 {'00' * 24} {first}")
     figure_6 = bytes.fromhex(f"002a {header}2 00000000 0000 0014 {'00' * 24} {second}")
-    assert build_fpdu(ulpdus[0], 0) == figure_5
-    assert build_fpdu(ulpdus[1], 0x1EC) == figure_6
+    assert fpdu.build_fpdu(ulpdus[0], 0) == figure_5
+    assert fpdu.build_fpdu(ulpdus[1], 0x1EC) == figure_6
     # Figure 6 begins at 0x1EC, so an FPDU of 492 octets is before it.
     octets, truth = build_stream([ulpdus[0]], markers=True)
     assert (octets, truth) == (figure_5, [TrueFPDU(0, 4, 0x34, 42, ulpdus[0], 1, True)])
@@ -152,17 +142,17 @@ ULPDUS = st.lists(st.binary(max_size=1400), min_size=1, max_size=12)
 @given(ULPDUS, st.booleans(), st.booleans())
 def test_built_as_counted(ulpdus: list[bytes], markers: bool, crc: bool) -> None:
     """A walker that counts octets one by one reads what was built FPDU by FPDU."""
-    form = OSC if crc else OSC_WITHOUT_CRCS
+    form = fpdu.OSC if crc else fpdu.OSC_WITHOUT_CRCS
     stream = b""
     phase = 0 if markers else None
     phases, ends = [], []
     for ulpdu in ulpdus:
         phases.append(phase)
-        fpdu = assemble(FPDUItem(0, ulpdu), phase, crc=crc, form=form)
-        stream += fpdu
+        octets = assemble(FPDUItem(0, ulpdu), phase, crc=crc, form=form)
+        stream += octets
         ends.append(len(stream))
         if phase is not None:
-            phase = (phase + len(fpdu) - form.uncounted) % MARKER_INTERVAL
+            phase = (phase + len(octets) - form.uncounted) % fpdu.MARKER_INTERVAL
     walked = list(oscwalker.fpdus_of(stream, markers=markers, crc=crc))
     assert [each.ulpdu for each in walked] == ulpdus
     assert [each.end for each in walked] == ends

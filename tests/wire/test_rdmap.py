@@ -1,26 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """RDMAP: names and numbers, headers, and how a ULPDU may begin (RFC 5040 4, RFC 7306)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import product
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.wire import rdmap
+from scapy_mpa.wire import rdmap, rdmap_names
 from scapy_mpa.wire.errors import RemoteProtocolError
-from scapy_mpa.wire.rdmap_names import (
-    ATOMIC_OPERATIONS,
-    INVALIDATING_OPCODES,
-    MESSAGE_NAMES,
-    QUEUE_NUMBERS,
-    SEND_OPCODES,
-    TAGGED_OPCODES,
-    Opcode,
-    message_name,
-)
 from tests.truth import messages
 
 FIGURES = [
@@ -49,9 +38,9 @@ SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}
 @pytest.mark.parametrize(("opcode", "tagged", "queue", "name"), FIGURES)
 def test_opcodes_of_the_figures(opcode: int, tagged: int, queue: int | None, name: str) -> None:
     """Name, T bit and QN of each opcode are those of RFC 5040 figure 4 and RFC 7306 figure 2."""
-    assert message_name(opcode) == MESSAGE_NAMES[opcode] == name
-    assert (opcode in TAGGED_OPCODES) is bool(tagged)
-    assert QUEUE_NUMBERS.get(opcode) == queue
+    assert rdmap_names.message_name(opcode) == rdmap_names.MESSAGE_NAMES[opcode] == name
+    assert (opcode in rdmap_names.TAGGED_OPCODES) is bool(tagged)
+    assert rdmap_names.QUEUE_NUMBERS.get(opcode) == queue
 
 
 def test_other_opcodes() -> None:
@@ -60,55 +49,41 @@ def test_other_opcodes() -> None:
     Also: the four Sends, the two with an Invalidate STag (RFC 5040 figure 4), and the operations
     of Atomics (RFC 7306 figure 5).
     """
-    assert list(Opcode) == [row[0] for row in FIGURES]
+    assert list(rdmap_names.Opcode) == [row[0] for row in FIGURES]
     for opcode in range(12, 16):
-        assert message_name(opcode) == f"Reserved opcode {opcode}"
-    assert ({3, 4, 5, 6}, {4, 6}) == (SEND_OPCODES, INVALIDATING_OPCODES)
-    assert dict(ATOMIC_OPERATIONS) == {0: "FetchAdd", 2: "CmpSwap"}
+        assert rdmap_names.message_name(opcode) == f"Reserved opcode {opcode}"
+    assert ({3, 4, 5, 6}, {4, 6}) == (rdmap_names.SEND_OPCODES, rdmap_names.INVALIDATING_OPCODES)
+    assert dict(rdmap_names.ATOMIC_OPERATIONS) == {0: "FetchAdd", 2: "CmpSwap"}
 
 
 # Headers
 
 
-FIGURE_HEADERS: dict[str, tuple[Callable[[bytes], Any], Callable[[Any], bytes], str]] = {
-    "RFC 5040 figure 6": (
-        rdmap.parse_read_request,
-        rdmap.build_read_request,
-        "sink_stag 01020304 sink_to 1112131415161718 rdma_read_size 21222324 "
-        "src_stag 31323334 src_to 4142434445464748",
-    ),
-    "RFC 7306 figure 4": (
-        rdmap.parse_atomic_request,
-        rdmap.build_atomic_request,
-        "reserved abcdef1 atomic_operation_code 2 request_identifier 11121314 "
-        "remote_stag 21222324 remote_to 3132333435363738 "
-        "add_or_swap_data 4142434445464748 add_or_swap_mask 5152535455565758 "
-        "compare_data 6162636465666768 compare_mask 7172737475767778",
-    ),
-    "RFC 7306 figure 6": (
-        rdmap.parse_atomic_response,
-        rdmap.build_atomic_response,
-        "original_request_identifier 01020304 original_remote_data_value 1112131415161718",
-    ),
-    "RFC 7306 figure 7": (
-        rdmap.parse_immediate_data,
-        rdmap.build_immediate_data,
-        "immediate_data 0102030405060708",
-    ),
+FIGURE_HEADERS = {
+    # RFC 5040 figure 6; RFC 7306 figures 4, 6 and 7.
+    "read_request": "sink_stag 01020304 sink_to 1112131415161718 rdma_read_size 21222324 "
+    "src_stag 31323334 src_to 4142434445464748",
+    "atomic_request": "reserved abcdef1 atomic_operation_code 2 request_identifier 11121314 "
+    "remote_stag 21222324 remote_to 3132333435363738 "
+    "add_or_swap_data 4142434445464748 add_or_swap_mask 5152535455565758 "
+    "compare_data 6162636465666768 compare_mask 7172737475767778",
+    "atomic_response": "original_request_identifier 01020304 "
+    "original_remote_data_value 1112131415161718",
+    "immediate_data": "immediate_data 0102030405060708",
 }
-"""Both functions of a header, and its fields, each with its digits."""
+"""By the name of a header, its fields, each with its digits."""
 
 
-@pytest.mark.parametrize("figure", FIGURE_HEADERS)
+@pytest.mark.parametrize("name", FIGURE_HEADERS)
 @given(data=st.data())
-def test_headers_of_the_figures(figure: str, data: st.DataObject) -> None:
+def test_headers_of_the_figures(name: str, data: st.DataObject) -> None:
     """Each field is read and written where its figure has it.
 
     From a header of any octets the same octets are built.  One octet less or more is an error
     that names both numbers.
     """
-    parse, build, fields = FIGURE_HEADERS[figure]
-    words = fields.split()
+    parse, build = (getattr(rdmap, f"{verb}_{name}") for verb in ("parse", "build"))
+    words = FIGURE_HEADERS[name].split()
     digits = dict(zip(words[::2], words[1::2], strict=True))
     plain = bytes.fromhex("".join(digits.values()))
     header = parse(plain)

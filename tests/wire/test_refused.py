@@ -68,7 +68,7 @@ UNFIT: list[Callable[[], object]] = [
     lambda: sctp_ddp.build_session_control(sctp_ddp.SessionControl(0, 65536)),
 ]
 
-
+unchecked = partial(build_frame, header_crc=False, payload_crc=False)
 NAMED: list[tuple[Callable[[], object], str]] = [
     # ULPDU_Length has 16 bits.  With Markers an FPDU begins at a multiple of 4 below 512 (RFC 5044
     # 4.3).
@@ -84,14 +84,8 @@ NAMED: list[tuple[Callable[[], object], str]] = [
     ),
     # MULPDU must have room for more than a header.
     (lambda: ulpdus_of(DDPHeader(True, True, 0, 1, 0x40, 1, 0), b"1", 14), "14 octets"),
-    (
-        lambda: build_frame(b"", b"", 1 << 16, header_crc=False, payload_crc=False),
-        "vtag 65536: one does not fit its field",
-    ),
-    (
-        lambda: build_frame(b"", bytes(1 << 16), 1, header_crc=False, payload_crc=False),
-        "payload_size 65536",
-    ),
+    (lambda: unchecked(b"", b"", 1 << 16), "vtag 65536: one does not fit its field"),
+    (lambda: unchecked(b"", bytes(1 << 16), 1), "payload_size 65536"),
 ]
 """Others, with a part of the error's text."""
 

@@ -24,6 +24,11 @@ def untagged(
     return struct.pack(">BBIIII", control, rdmap, word, qn, 1, mo) + payload
 
 
+def terminate(control: str, headers: bytes = b"") -> bytes:
+    """A Terminate with such a control field, and what follows it."""
+    return untagged(0x47, 2, bytes.fromhex(control) + headers)
+
+
 READ_REQUEST = struct.pack(">IQIIQ", 1, 0, 100, 2, 0)
 ATOMIC_REQUEST = struct.pack(">IIIQQQQQ", 0, 1, 2, 8, 0, 0, 0, 0)
 
@@ -41,12 +46,10 @@ RIGHT = {
     "read request": untagged(0x41, 1, READ_REQUEST),
     "part of a read request": untagged(0x41, 1, READ_REQUEST[:9], control=0x01),
     "rest of a read request": untagged(0x41, 1, READ_REQUEST[9:], mo=9),
-    "terminate": untagged(0x47, 2, bytes.fromhex("02000000")),
-    "terminate with zeros for headers": untagged(
-        0x47, 2, payload=bytes.fromhex("02000000") + bytes(2 + 18 + 28)
-    ),
-    "terminate with zeros for a read request": untagged(
-        0x47, 2, payload=bytes.fromhex("0206C0000012") + untagged(0x43) + bytes(28)
+    "terminate": terminate("02000000"),
+    "terminate with zeros for headers": terminate("02000000", bytes(2 + 18 + 28)),
+    "terminate with zeros for a read request": terminate(
+        "0206C0000012", untagged(0x43) + bytes(28)
     ),
     "immediate data": untagged(0x48, 0, bytes(8)),
     "atomic request": untagged(0x4A, 1, ATOMIC_REQUEST),
@@ -72,12 +75,8 @@ WRONG = {
     "untagged write": (untagged(0x40), "RFC 5040 4.1", (0, 2, 6)),
     "send on queue 1": (untagged(0x43, 1), "RFC 5040 4.1", (0, 2, 6)),
     "read request and payload": (untagged(0x41, 1, READ_REQUEST + b"x"), "RFC 5040 4.2", None),
-    "read request that ends late": (
-        untagged(0x41, 1, READ_REQUEST[:9], mo=20),
-        "RFC 5040 4.2",
-        None,
-    ),
-    "read request that ends early": (untagged(0x41, 1, bytes(4), mo=20), "RFC 5040 4.4", None),
+    "late read request": (untagged(0x41, 1, READ_REQUEST[:9], mo=20), "RFC 5040 4.2", None),
+    "early read request": (untagged(0x41, 1, bytes(4), mo=20), "RFC 5040 4.4", None),
     "short read request": (untagged(0x41, 1, bytes(27)), "RFC 5040 4.4", None),
     "source wraps": (
         untagged(0x41, 1, struct.pack(">IQIIQ", 1, 0, 4, 2, (1 << 64) - 3)),
@@ -85,18 +84,14 @@ WRONG = {
         (0, 1, 4),
     ),
     "short terminate": (untagged(0x47, 2, bytes(3)), "RFC 5040 4.8", None),
-    "terminate and payload": (untagged(0x47, 2, bytes.fromhex("0200000001")), "RFC 5040 4.8", None),
-    "terminate and more zeros than headers have": (
-        untagged(0x47, 2, bytes.fromhex("02000000") + bytes(2 + 18 + 28 + 1)),
+    "terminate and payload": (terminate("0200000001"), "RFC 5040 4.8", None),
+    "terminate and too many zeros": (
+        terminate("02000000", bytes(2 + 18 + 28 + 1)),
         "RFC 5040 4.8",
         None,
     ),
     "immediate data of 9": (untagged(0x49, 0, bytes(9)), "RFC 7306 6.3", None),
-    "atomic operation 1": (
-        untagged(0x4A, 1, b"\0\0\0\1" + ATOMIC_REQUEST[4:]),
-        "RFC 7306 5.2.1",
-        None,
-    ),
+    "operation 1": (untagged(0x4A, 1, b"\0\0\0\1" + ATOMIC_REQUEST[4:]), "RFC 7306 5.2.1", None),
     "short atomic response": (untagged(0x4B, 3, bytes(11)), "RFC 7306 5.2.2", None),
 }
 

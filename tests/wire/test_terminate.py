@@ -222,28 +222,28 @@ def test_siw(control: str, length: str, copied: bytes, error: tuple[int, int, in
     assert (found.trailing, found.problem) == (b"", None)
 
 
-@pytest.mark.parametrize(
-    ("octets", "mirrored", "evidence"),
-    [
-        ("2102c000 0000" + UNTAGGED.hex(), False, "M, D or R is set where RFC 5040 figure 8"),
-        ("21020300 0000" + UNTAGGED.hex(), True, "set mirrored, and octets follow"),
-        ("20060300 0000" + UNTAGGED.hex(), True, "set mirrored, and octets follow"),
-        ("5f000300 0000" + UNTAGGED.hex(), True, "set mirrored, and octets follow"),
-        ("12020300 0000" + UNTAGGED.hex(), False, "only RFC 5040's layout gives a defined error"),
-        ("21020301 0000" + UNTAGGED.hex(), True, "only mirrored do the octets give"),
-        ("11020300", False, "both layouts give the same error"),
-        ("11021300 0000" + TAGGED.hex(), False, "both layouts give the same error"),
-        ("12020000", False, "only RFC 5040's layout gives a defined error"),
-        ("10010000", True, "only mirrored do the octets give a defined error"),
-        ("01000000", False, "both readings possible: mirrored it is DDP / Local Catastrophic"),
-        *(
-            (f"{control}0000", False, "both readings possible")
-            for control in ("2005", "2006", "2007", "0206")
-        ),
-        ("5f000000", False, "neither layout gives a defined error"),
-        ("31000000", False, "neither layout gives a defined error"),
-    ],
-)
+EVIDENCE = [
+    ("2102c000 0000" + UNTAGGED.hex(), False, "M, D or R is set where RFC 5040 figure 8"),
+    ("21020300 0000" + UNTAGGED.hex(), True, "set mirrored, and octets follow"),
+    ("20060300 0000" + UNTAGGED.hex(), True, "set mirrored, and octets follow"),
+    ("5f000300 0000" + UNTAGGED.hex(), True, "set mirrored, and octets follow"),
+    ("12020300 0000" + UNTAGGED.hex(), False, "only RFC 5040's layout gives a defined error"),
+    ("21020301 0000" + UNTAGGED.hex(), True, "only mirrored do the octets give"),
+    ("11020300", False, "both layouts give the same error"),
+    ("11021300 0000" + TAGGED.hex(), False, "both layouts give the same error"),
+    ("12020000", False, "only RFC 5040's layout gives a defined error"),
+    ("10010000", True, "only mirrored do the octets give a defined error"),
+    ("01000000", False, "both readings possible: mirrored it is DDP / Local Catastrophic"),
+    *(
+        (f"{control}0000", False, "both readings possible")
+        for control in ("2005", "2006", "2007", "0206")
+    ),
+    ("5f000000", False, "neither layout gives a defined error"),
+    ("31000000", False, "neither layout gives a defined error"),
+]
+
+
+@pytest.mark.parametrize(("octets", "mirrored", "evidence"), EVIDENCE)
 def test_evidence(octets: str, mirrored: bool, evidence: str) -> None:
     """Each kind of evidence gives the right reading, and is shown in one line."""
     found = parse_terminate(bytes.fromhex(octets))
