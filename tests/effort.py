@@ -6,8 +6,6 @@
 part of the examples runs, the same each time.
 """
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Sequence

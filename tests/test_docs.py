@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The examples, weights and links of the documents are right."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import re

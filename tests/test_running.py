@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The test suite itself: a run that executes no test does not pass."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

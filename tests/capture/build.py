@@ -4,8 +4,6 @@
 Nothing here imports the code under test.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Iterable, Sequence

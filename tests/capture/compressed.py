@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compressed files, and the octets of them before damage."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -4,8 +4,6 @@
 They are built field by field, as libpcap and the programs' authors describe them.
 """
 
-from __future__ import annotations
-
 import struct
 
 from tests.capture.build import ethernet, ipv4, ipv6, tcp

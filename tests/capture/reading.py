@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """All frames of a capture file, the segment of a single frame, and what tshark shows of frames."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Cut, damaged and hostile files give every frame before the damage, then one clear problem."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import itertools

@@ -4,8 +4,6 @@
 draft-ietf-opsawg-pcapng and draft-ietf-opsawg-pcap describe them.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Callable

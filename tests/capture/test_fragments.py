@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Reassembly of IP packets from Scapy's fragments (RFC 791 3.2, RFC 8200 4.5)."""
 
-from __future__ import annotations
-
 import random
 import struct
 

@@ -4,8 +4,6 @@
 Lengths, options, extension headers, fragments, and other protocols than TCP.
 """
 
-from __future__ import annotations
-
 import struct
 from functools import partial
 from typing import Any

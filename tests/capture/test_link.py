@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Link headers: where a frame's IP packet begins (https://www.tcpdump.org/linktypes.html)."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Opening captures: files, pipes, standard input, compression, and messages for other files."""
 
-from __future__ import annotations
-
 import builtins
 import errno
 import gzip

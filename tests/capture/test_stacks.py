@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Segments inside tags and tunnels, single and nested in any order, built by independent code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@
 Some are other segments after the headers of a captured frame.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Callable, Iterable

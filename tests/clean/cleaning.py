@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Cleans captures, and lists what this project finds in a capture."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What clean changes in a capture, what it keeps, and what it reports."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 from collections import Counter

@@ -4,8 +4,6 @@
 All frames that are not of selected connections are left out.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A cleaned capture has the FPDUs of the original, and cleaning it again changes nothing."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

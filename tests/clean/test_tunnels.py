@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Captures with tags and tunnels, which clean keeps or leaves out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

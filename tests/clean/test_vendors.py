@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Dialects that other tools do not know: clean writes their connections as RFC 5044 has them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import itemgetter
 from random import Random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line as tests run it: inside this process, or as a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

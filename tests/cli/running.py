@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Commands that receive octets and signals from a test, and commands on terminals."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -4,8 +4,6 @@
 They find connections, startup frames, FPDUs and messages of MPA, and those of the other carriers.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import struct

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``scapy-mpa craft``, as a user runs it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The output of ``dissect``, and its options."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``scapy-mpa fuzz``: the corpus, the printed catalogue, and single cases."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

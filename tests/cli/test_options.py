@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Options that say how a capture is read: limits, dialects, link types and ports."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Records: their schema, the first and the last, times and octets of messages, and their order."""
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import datetime, timezone

@@ -4,8 +4,6 @@
 The reference is the same capture with all frames in one file.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@
 Times are among them.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -5,8 +5,6 @@ The result of what was read is shown. The reference is a file with only the fram
 signal.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

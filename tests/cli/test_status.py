@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Exit status and standard error for good and bad files, and for faults of the toolkit."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Sequence

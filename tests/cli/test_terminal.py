@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is shown on a terminal: columns that fit, colours, progress, tables again and again."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

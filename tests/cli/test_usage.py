@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """For wrong command lines, the message says what would be right."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

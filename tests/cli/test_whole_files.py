@@ -4,8 +4,6 @@
 Lost output is reported: a full disk, a closed stream, a reader that has gone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -4,8 +4,6 @@
 ``tests/truth/mpastream.py`` makes the streams again from the ULPDUs of the script.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from scapy_mpa.craft import Conversation, FPDUItem, OctetsItem, Segment, StartupItem

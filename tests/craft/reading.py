@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The records that this project's dissector makes of frames, on both of its ways."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Conversations in a named dialect, DDP over SCTP among them: options, verbs and packets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

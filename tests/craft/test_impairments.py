@@ -4,8 +4,6 @@
 The truth and the dissector follow.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A captured connection becomes a conversation with the same startup frames and FPDUs."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable
 from functools import partial

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Scenarios: each step of the text has its effect, and errors name their line."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 Presets are such conversations, and show what their names promise.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """For any value of the right type there is a conversation that can be written, or our own error."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

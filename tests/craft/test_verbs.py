@@ -4,8 +4,6 @@
 Where one thing is overridden, all else is unchanged (RFC 5044 4, 7.1.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ DDP Segment Chunks and session control messages in Scapy's SCTP chunks (RFC 5043
 indications and frames of iWARP Framing for TCP (draft-williams-iwarp-ift-01 4, 5).
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a Scapy user may do with any packet: copy, stack, fuzz, print, compare."""
 
-from __future__ import annotations
-
 import copy
 import doctest
 import importlib

@@ -4,8 +4,6 @@
 ULPs with layers for it are RPC-over-RDMA (RFC 8797 4), SMB Direct and NVMe over RDMA.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from typing import Any

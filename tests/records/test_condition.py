@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Conditions on records, and the keys in them."""
 
-from __future__ import annotations
-
 import operator
 import re
 from typing import Any

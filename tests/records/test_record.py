@@ -4,8 +4,6 @@
 The headers of an FPDU are compared with the ULPDU read by hand.
 """
 
-from __future__ import annotations
-
 import json
 from ast import literal_eval
 from datetime import datetime, timedelta

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Packets made without dissecting are equal to those that Scapy dissects."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ These tests count objects, not octets.  They give packets one by one, with growi
 test stops sessions, and finds what remains.
 """
 
-from __future__ import annotations
-
 import gc
 import socket
 import tracemalloc

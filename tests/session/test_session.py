@@ -4,8 +4,6 @@
 The made ones have long frames, tunnels, SCTP, damage, broken rules and too much to hold.
 """
 
-from __future__ import annotations
-
 import copy
 import gzip
 import pickle

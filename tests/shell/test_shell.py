@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``scapy-mpa shell`` as a person uses it, and as a script does."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """FPDUs at any place of a stream that was made octet by octet."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.truth.mpastream import TrueFPDU, build_stream

@@ -5,8 +5,6 @@ iWARP Framing for TCP (draft-williams-iwarp-ift-01 4, 5), and SCTP packets and c
 with DDP in them (RFC 5043 5).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@
 Also that of OSC's software iWARP: Markers that drift, and no CRC field where CRCs are off.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a Request and a Reply agree on (RFC 6581 9 and 10), also by the draft before it."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

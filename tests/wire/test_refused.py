@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Values that no header can hold, and octets that are too few for one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

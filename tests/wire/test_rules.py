@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Faults that a single DDP segment shows (RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2)."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

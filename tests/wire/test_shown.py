@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Text from outside neither garbles a terminal nor fills it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

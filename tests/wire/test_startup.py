@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Startup frames and enhanced data (RFC 5044 7.1.1, RFC 6581 6 and 9), and those of erdma."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

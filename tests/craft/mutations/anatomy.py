@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The fields of startup frames and FPDUs, read from their octets by independent code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.truth.mpastream import crc_field

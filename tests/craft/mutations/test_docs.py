@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``catalogue.md`` and ``docs/mutations.md``: entries exist, and commands run."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each mutation: its catalogue entry, what it changes, and the reported errors."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 from collections.abc import Iterable

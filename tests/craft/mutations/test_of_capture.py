@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Mutations of a captured connection: which are possible, and which errors are reported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
