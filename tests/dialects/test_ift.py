@@ -326,13 +326,7 @@ def test_9_markers_are_not_defined() -> None:
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize(
     ("octets", "length", "rest"),
-    [
-        (40, 40, 0),
-        (3, 3, 0),
-        (40, 40, 24),
-        (40, 64, 0),
-        (0, 64, 0),
-    ],
+    [(40, 40, 0), (3, 3, 0), (40, 40, 24), (40, 64, 0), (0, 64, 0)],
     ids=["so far", "three octets", "then a hole", "cut off", "cut off at once"],
 )
 def test_4_2_indication_with_missing_octets(side: int, octets: int, length: int, rest: int) -> None:

@@ -120,15 +120,9 @@ SITUATIONS: dict[str, Any] = {
         )
     },
     "from the Accept on": (CHUNKS[1:], "closed 1/1"),
-    "from segments on": (
-        LATER,
-        "capture ended 2/1",
-    ),
+    "from segments on": (LATER, "capture ended 2/1"),
     "one Terminate": (ALL[:9], "half closed 1/1"),
-    "INIT and INIT ACK sent again": (
-        [ALL[0], *ALL[:4], ALL[1], *ALL[4:]],
-        "closed 1/1",
-    ),
+    "INIT and INIT ACK sent again": ([ALL[0], *ALL[:4], ALL[1], *ALL[4:]], "closed 1/1"),
     "setup after the first DATA": ([CHUNKS[0], *OPENING, *CHUNKS[1:]], "closed 1/1"),
     "ABORT": ([*ALL[:8], sent(1, ABORT)], "reset 1/1"),
     "a late copy": ([*ALL, CHUNKS[2]], "closed 1/1, 1 copies"),
@@ -358,10 +352,7 @@ def test_waiting_chunks_are_bounded() -> None:
 def test_associations_are_bounded() -> None:
     """The association with the oldest last packet is ended as ``limit``, idle ones as ``idle``."""
     frames = of_hosts(10, sctp.init(0, 1))
-    for ending, limits in (
-        ("limit", Limits(connections=4)),
-        ("idle", Limits(idle_seconds=3.5)),
-    ):
+    for ending, limits in (("limit", Limits(connections=4)), ("idle", Limits(idle_seconds=3.5))):
         found = ends(events_of(frames, limits=limits, step_ns=10**9))
         assert [each.ending for each in found] == [ending] * 6 + ["capture ended"] * 4
 

@@ -50,9 +50,7 @@ NOT_COMPARED: dict[str, dict[int, str]] = {
         107: "ULPDU_Length is 10 where 50 octets follow, and the CRC is bad (1585); Wireshark "
         "goes on where that length leads, and reads payload (00 00, 78 78) as ULPDU_Length",
     },
-    "rtr-frame-proposal-2007.pcap": {
-        0: "Wireshark takes the Rtr Frame (6) for an FPDU",
-    },
+    "rtr-frame-proposal-2007.pcap": {0: "Wireshark takes the Rtr Frame (6) for an FPDU"},
 }
 """Connections left out, by capture: why, with the numbers of the frames that show it."""
 

@@ -56,8 +56,7 @@ def test_everything_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "fixed"),
-    [(int(seed), fixed) for seed, fixed, _ in ONCE_WRONG if seed in EVERY_TIME],
+    ("seed", "fixed"), [(int(seed), fixed) for seed, fixed, _ in ONCE_WRONG if seed in EVERY_TIME]
 )
 def test_once_wrong_every_time(seed: int, fixed: str) -> None:
     """A few cases that were once read wrongly."""

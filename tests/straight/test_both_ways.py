@@ -63,9 +63,7 @@ def test_captures(path: pathlib.Path) -> None:
 
 
 @given(
-    seed=st.integers(0, 2**32),
-    damaged=st.booleans(),
-    window=st.sampled_from((200, 5000, 7 << 14)),
+    seed=st.integers(0, 2**32), damaged=st.booleans(), window=st.sampled_from((200, 5000, 7 << 14))
 )
 # More closed holes are kept than late copies fill when a direction is in order again.
 @example(seed=5220, damaged=False, window=7 << 14)

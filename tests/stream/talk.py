@@ -64,12 +64,7 @@ class Talk:
         return first % 2**32
 
     def copy(
-        self,
-        direction: int,
-        seq: int,
-        octets: bytes,
-        flags: int = PSH | ACK,
-        captured: bool = True,
+        self, direction: int, seq: int, octets: bytes, flags: int = PSH | ACK, captured: bool = True
     ) -> None:
         """Send a segment that does not advance the stream: a retransmission, a probe, a forgery."""
         ack = self.next[1 - direction] % 2**32 if flags & ACK else 0

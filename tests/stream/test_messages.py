@@ -172,10 +172,7 @@ def tagged(*pieces: tuple[int, int], last: int | None = None) -> list[bytes]:
         (tagged((1000, 100), (900, 100), last=1), (100, 0, [], 1, 0, 1)),
         (tagged((1000, 100)), (100, None, [(1100, None)], 0, 0, 0)),
         # A second Last segment at another place contradicts the first.
-        (
-            untagged((100, 10), last=0) + untagged((50, 10), last=0),
-            (10, 110, [(0, 100)], 1, 0, 1),
-        ),
+        (untagged((100, 10), last=0) + untagged((50, 10), last=0), (10, 110, [(0, 100)], 1, 0, 1)),
     ],
 )
 def test_missing_and_repeated_octets(
@@ -297,10 +294,7 @@ def test_a_message_that_lacks_a_damaged_fpdu(bad: int, damage: Damage) -> None:
         # The end of the Send is damaged.  Until the next message of its queue, more may follow.
         (">S:1000/518!1 >R1", ["R1"], ["S1~1", "-~0"]),
         # A Response to a later Request shows that the Response is missing.
-        (
-            ">R1@1 >R2@2 >R3@3 <R@1! <R@2 <R@3",
-            *(["R1", "R2", "R3", "-~0", "<R", "<R"], []),
-        ),
+        (">R1@1 >R2@2 >R3@3 <R@1! <R@2 <R@3", *(["R1", "R2", "R3", "-~0", "<R", "<R"], [])),
     ],
 )
 def test_until_the_end(words: str, early: list[str], late: list[str]) -> None:

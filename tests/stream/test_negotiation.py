@@ -178,13 +178,7 @@ def test_situations(words: str, rtr: str | None, kept: bool | None, clause: str)
     st.sampled_from([*OF_PEERS, *OF_DRAFT, "mpa-rev2-enhanced", "depths-left-to-ulp"]),
     st.integers(0, 1 << 16),
     st.sampled_from(
-        [
-            Loss(0.2),
-            Reordering(0.3),
-            Duplication(0.2),
-            CaptureLoss(0.2),
-            Resegmentation("tiny"),
-        ]
+        [Loss(0.2), Reordering(0.3), Duplication(0.2), CaptureLoss(0.2), Resegmentation("tiny")]
     ),
 )
 def test_a_valid_connection_is_never_blamed(name: str, seed: int, impairment: Any) -> None:

@@ -79,10 +79,7 @@ ROWS: dict[str, tuple[list[bytes], bool]] = {
         [messages.write(7, at, bytes(at * 29 % 40))[0] for at in range(80)],
         False,
     ),
-    "most TOs continue": (
-        written([at * 400 for at in range(60) if at % 4]),
-        True,
-    ),
+    "most TOs continue": (written([at * 400 for at in range(60) if at % 4]), True),
     "STags differ": ([written([0], stag=at)[0] for at in range(40)], False),
     "MSNs are equal": ([messages.send(1, bytes([at]) * 300)[0] for at in range(40)], False),
 }

@@ -18,16 +18,7 @@ from scapy_mpa.wire.startup import StartupKind
 from tests.stream.cut import wrong
 from tests.stream.feed import fpdus
 from tests.stream.scene import Octets, Scene, both
-from tests.stream.startup import (
-    PROSE,
-    ULPDUS,
-    ended,
-    errors,
-    reply,
-    request,
-    seen,
-    stream,
-)
+from tests.stream.startup import PROSE, ULPDUS, ended, errors, reply, request, seen, stream
 from tests.stream.talk import Talk
 from tests.stream.work import calls
 from tests.truth import messages

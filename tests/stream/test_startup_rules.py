@@ -130,10 +130,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <t <X", [Wrong(1, INVALID, f"28 {ANSWER}")]),
     (">Q <w >F <F", [Wrong(1, INVALID, f"13 {ANSWER}")]),
     *(
-        (
-            f"{greeting}>Q <h{then}{end}",
-            [Wrong(1 + bool(greeting), INVALID, f"28 {ANSWER}")],
-        )
+        (f"{greeting}>Q <h{then}{end}", [Wrong(1 + bool(greeting), INVALID, f"28 {ANSWER}")])
         for greeting in ("", "<w ")
         for then in ("", " >S")
         for end in ("", " >F <F")

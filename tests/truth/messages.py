@@ -61,12 +61,7 @@ def tagged_message(
 
 
 def untagged_message(
-    opcode: int,
-    qn: int,
-    msn: int,
-    payload: bytes,
-    mulpdu: int = 1442,
-    invalidate_stag: int = 0,
+    opcode: int, qn: int, msn: int, payload: bytes, mulpdu: int = 1442, invalidate_stag: int = 0
 ) -> list[bytes]:
     """Any other message, cut into DDP segments whose MO advances."""
     return [
@@ -94,12 +89,7 @@ def read_request(
 
 
 def send(
-    msn: int,
-    payload: bytes,
-    mulpdu: int = 1442,
-    *,
-    opcode: int = SEND,
-    invalidate_stag: int = 0,
+    msn: int, payload: bytes, mulpdu: int = 1442, *, opcode: int = SEND, invalidate_stag: int = 0
 ) -> list[bytes]:
     """One of the four Sends, on QN 0."""
     return untagged_message(opcode, 0, msn, payload, mulpdu, invalidate_stag)

@@ -115,11 +115,7 @@ NO_STARTUP: dict[str, Any] = {"startup": ""}
 FLIP = Damage(flip=(30, 1))
 FLIPS = {"damage": dict.fromkeys((3, 4, 5), FLIP)}
 # The Reply announces Markers.  They stand in FPDUs 0, 8 and 16.
-ANNOUNCED = {
-    **MARKED,
-    "startup": "Reply",
-    "damage": dict.fromkeys((3, 4, 6, 7), FLIP),
-}
+ANNOUNCED = {**MARKED, "startup": "Reply", "damage": dict.fromkeys((3, 4, 6, 7), FLIP)}
 # A Marker of FPDU 8 points before FPDU 4, to FPDU 4, to FPDU 6, into FPDU 7, and after it.
 FORGED = {
     pointer: {**OFF, **MARKED, "damage": {8: Damage(fpduptr={0: pointer})}}
