@@ -62,7 +62,7 @@ def ours(cases: Sequence[Case], octets: bytes) -> tuple[Share, int]:
         initiator = dst if src.endswith(":4000") else src
         by_connection.setdefault(initiator, []).append(record)
     outcomes: list[Outcome] = [
-        judge(case, by_connection.get(case.endpoints[0], []), with_payload=True) for case in cases
+        judge(case, by_connection.get(case.endpoints[0], [])) for case in cases
     ]
     there = sum(outcome.required + outcome.optional for outcome in outcomes)
     missing = sum(len(outcome.missing) for outcome in outcomes)

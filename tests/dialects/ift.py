@@ -70,12 +70,12 @@ class Capture:
     :param flags: of the indications that A and B send after the handshake. By default none is sent.
     """
 
-    def __init__(self, *flags: int, limits: Limits | None = None, handshake: bool = True) -> None:
+    def __init__(self, *flags: int, limits: Limits | None = None) -> None:
         self._limits = limits
         self._frames: list[tuple[int, bytes, int]] = []
         self.records: list[Record] = []
         """What is reported at the end of the capture."""
-        for side in range(2 * handshake):
+        for side in (0, 1):
             self.segment(at=-1, side=side, flags=ACK * side | SYN)
         if flags:
             self.segment(indication(flags[0], VTAG_A))

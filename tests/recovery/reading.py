@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,13 +84,22 @@ def _short(wanted: Wanted) -> str:
     return f"offset {wanted.offset}, {short}"
 
 
-def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outcome:
+def judge(case: Case, records: Iterable[Record]) -> Outcome:
     """Compare the records of a case's capture with its truth."""
-    records = [*records]
-    outcome = judge_fpdus(case.wanted, case.endpoints, records, with_payload=with_payload)
+    outcome = Outcome()
     senders = {endpoint: direction for direction, endpoint in enumerate(case.endpoints)}
     gaps: dict[int, list[Record]] = {INITIATOR: [], RESPONDER: []}
+    seen: Counter[tuple[int, int]] = Counter()
+    found: set[tuple[int, int]] = set()
     for record in records:
+        if record["type"] == "fpdu":
+            key = senders[record["src"]], record["seq"]
+            seen[key] += 1
+            if key in case.wanted and seen[key] == 1 and _fits(record, case.wanted[key]):
+                found.add(key)
+                outcome.at_once += record["frame"] == max(record["frames"])
+            else:
+                outcome.false.append(record)
         if record["type"] == "gap" and record["reason"] not in ("limit", "snap length"):
             gaps[senders[record["src"]]].append(record)
         if record["type"] == "startup" and not _is_startup_of(case, record, senders):
@@ -99,32 +108,7 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
             outcome.false.append(record)
     for direction, reported in gaps.items():
         outcome.false += _false_gaps(case, direction, reported)
-    return outcome
-
-
-def judge_fpdus(
-    wanted_fpdus: Mapping[tuple[int, int], Wanted],
-    endpoints: tuple[str, str],
-    records: Iterable[Record],
-    *,
-    with_payload: bool,
-) -> Outcome:
-    """Compare the FPDUs among records with those wanted, by side and sequence number."""
-    outcome = Outcome()
-    seen: Counter[tuple[int, int]] = Counter()
-    found: set[tuple[int, int]] = set()
-    for record in records:
-        if record["type"] != "fpdu":
-            continue
-        key = endpoints.index(record["src"]), record["seq"]
-        seen[key] += 1
-        wanted = wanted_fpdus.get(key)
-        if wanted is None or seen[key] > 1 or not _fits(record, wanted, with_payload=with_payload):
-            outcome.false.append(record)
-        else:
-            found.add(key)
-            outcome.at_once += record["frame"] == max(record["frames"])
-    for key, wanted in wanted_fpdus.items():
+    for key, wanted in case.wanted.items():
         if not wanted.is_required:
             outcome.optional += 1
             outcome.optional_found += key in found
@@ -163,19 +147,13 @@ def _is_startup_of(case: Case, record: Record, senders: dict[str, int]) -> bool:
     )
 
 
-def _fits(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
+def _fits(record: Record, wanted: Wanted) -> bool:
     """Whether a record is a right report of the wanted FPDU."""
-    if record["offset"] not in (wanted.offset, None):
-        return False
-    payload = None if with_payload else wanted.statement_with(record["markers"]).payload
-    return wanted.is_reported_by(statement_of(record, payload))
+    has_place = record["offset"] in (wanted.offset, None)
+    return has_place and wanted.is_reported_by(statement_of(record))
 
 
-def statement_of(record: Record, payload: bytes | None = None) -> Statement:
-    """The statement that a record makes about an FPDU.
-
-    payload: None means that of the record.
-    """
-    octets = bytes.fromhex(record["payload"]) if payload is None else payload
+def statement_of(record: Record) -> Statement:
+    """The statement that a record makes about an FPDU."""
     numbers = record["seq"], record["ulpdu_length"], record["markers"], record["crc"]
-    return Statement(*numbers, header_of_record(record), octets)
+    return Statement(*numbers, header_of_record(record), bytes.fromhex(record["payload"]))

@@ -44,7 +44,7 @@ EVERY_TIME = ("8", "15", "555", "706", "5591", "6261", "3174")
 
 def check(made: Case) -> None:
     """Read a case's capture, and compare what was found with the truth."""
-    outcome = judge(made, plain(made.pcap()), with_payload=True)
+    outcome = judge(made, plain(made.pcap()))
     assert outcome.is_right, f"{made}\n{outcome}"
 
 

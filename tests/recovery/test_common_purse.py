@@ -117,7 +117,7 @@ def test_searches_that_wait_find_the_same(
 
     monkeypatch.setattr(Purse, "fill", fill_little)
     made = case(seed, **fixed)
-    outcome = judge(made, plain(made.pcap()), with_payload=True)
+    outcome = judge(made, plain(made.pcap()))
     assert outcome.is_right, outcome
 
 

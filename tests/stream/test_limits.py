@@ -77,7 +77,7 @@ def test_any_limits(seed: int, copies: str, half: int, total: int) -> None:
     made = case(seed, **known, copies=copies, damage="none", payload="random", snap=0)
     limits = Limits(octets_per_half=half, octets_in_total=total)
     records = plain(made.pcap(), limits=limits)
-    outcome = judge(made, records, with_payload=True)
+    outcome = judge(made, records)
     assert not outcome.false
     assert not [each for each in records if each["type"] == "error"]
     found = {(each["src"], each["seq"]) for each in records if each["type"] == "fpdu"}

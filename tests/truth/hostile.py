@@ -29,10 +29,10 @@ class Pair(NamedTuple):
 class _Flow:
     """A connection on which only the Initiator sends FPDUs, in segments given one by one."""
 
-    def __init__(self, number: int = 0, *, markers: bool = False, crc: bool = True) -> None:
+    def __init__(self, number: int = 0, *, markers: bool = False) -> None:
         self.hosts = f"10.1.{number >> 8}.{number & 255}", "10.0.0.2"
-        request = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=int(crc))
-        reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=int(crc), markers=int(markers))
+        request = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)
+        reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=int(markers))
         self.base = 1 + len(request)
         self.opening = [Segment(0, 0, 0, SYN, b""), Segment(1, 0, 1, SYN | ACK, b"")]
         self.startup = [

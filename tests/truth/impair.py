@@ -170,14 +170,12 @@ def reorder(
     return _in_order(timed)
 
 
-def duplicate(
-    sendings: Sequence[Sending], rng: random.Random, rate: float, distance: int = 4
-) -> list[Sending]:
-    """Repeat sendings after up to distance others."""
+def duplicate(sendings: Sequence[Sending], rng: random.Random, rate: float) -> list[Sending]:
+    """Repeat sendings after up to four others."""
     timed: list[tuple[float, Sending]] = [*enumerate(sendings)]
     for time, sending in enumerate(sendings):
         if rng.random() < rate:
-            timed.append((time + rng.randint(0, distance) + 0.5, sending))
+            timed.append((time + rng.randint(0, 4) + 0.5, sending))
     return _in_order(timed)
 
 

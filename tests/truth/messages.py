@@ -143,9 +143,9 @@ def atomic_response(msn: int, request_identifier: int, value: int) -> list[bytes
     return untagged_message(ATOMIC_RESPONSE, 3, msn, body)
 
 
-def random_messages(
+def random_ulpdus(
     rng: random.Random, count: int, mulpdu: int = 1442, largest: int = 20000
-) -> list[list[bytes]]:
+) -> list[bytes]:
     """count messages of every kind but Terminate; the MSNs of each queue count from 1.
 
     largest: octets of payload of the largest message. Sizes are mixed over their magnitudes, 0
@@ -185,11 +185,4 @@ def random_messages(
             return atomic_response(next_msn(3), number(32), number(64))
         return send(next_msn(0), payload(), mulpdu, opcode=opcode)
 
-    return [random_message() for _ in range(count)]
-
-
-def random_ulpdus(
-    rng: random.Random, count: int, mulpdu: int = 1442, largest: int = 20000
-) -> list[bytes]:
-    """The ULPDUs of random_messages, one after the other."""
-    return [ulpdu for message in random_messages(rng, count, mulpdu, largest) for ulpdu in message]
+    return [ulpdu for _ in range(count) for ulpdu in random_message()]
