@@ -16,8 +16,7 @@ import pytest
 from tests import effort
 from tests.recovery.reading import Record, plain, printed
 from tests.truth import impair, pcapfile
-from tests.truth.othertables import REQUEST, TABLES
-from tests.truth.othertraffic import TRAFFIC, VOLUME, Exchange
+from tests.truth.othertraffic import REQUEST, TABLES, TRAFFIC, VOLUME, Exchange
 
 SITUATIONS = (
     *("anywhere", "SYN", "SYN, with holes"),

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Feed the truth's segments to the stream core, and compare its events with the truth."""
+"""Feed segments to the stream core, whole or cut, and select from its events."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from scapy_mpa.capture import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.stream.events import Event, FPDURecovered
+from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.dialect import Dialect
 from tests.truth import impair, messages, mpastream
+from tests.truth.mpastream import TrueFPDU
 
 Kind = TypeVar("Kind")
 INITIATOR_FLOW = bytes.fromhex("0a000001 0a000002 9c40 0fa0")
@@ -98,3 +99,41 @@ def halves(
         octets, truth = mpastream.build_stream(ulpdus, markers=markers[direction], crc=crc)
         made.append(impair.Half(startup, octets, truth, rng.getrandbits(32)))
     return made[0], made[1]
+
+
+BASE = 1021
+"""Sequence number of offset 0 of direction 0 in a connection of `talk.started`."""
+
+
+def stream(sizes: list[int], *, markers: bool, crc: bool = True) -> tuple[bytes, list[TrueFPDU]]:
+    """One FPDU for each of these payload sizes."""
+    made = [
+        messages.send(msn, random.Random(msn).randbytes(size), 4000)[0]
+        for msn, size in enumerate(sizes, 1)
+    ]
+    return mpastream.build_stream(made, markers=markers, crc=crc)
+
+
+def wrong(events: list[Event]) -> list[Event]:
+    """Errors and gaps."""
+    return [each for each in events if isinstance(each, ErrorFound | GapFound)]
+
+
+def gaps(events: list[Event], base: int, direction: int = 0) -> list[tuple[int, int]]:
+    """Offset and length of each gap of a direction.
+
+    :param base: the sequence number of offset 0.
+    """
+    found = [each for each in of(GapFound, events) if each.direction == direction]
+    return [((each.seq - base + 2**31) % 2**32 - 2**31, each.length) for each in found]
+
+
+def cut_to(segments: Iterable[Segment], captured: Mapping[int, int | None]) -> list[Segment]:
+    """The segments of a connection, some of them cut.
+
+    :param captured: the number of captured octets, by index of the segment.  None or absent: all.
+    """
+    return [
+        each._replace(payload=each.payload[: captured.get(index)])
+        for index, each in enumerate(segments)
+    ]

@@ -36,8 +36,7 @@ from typing import Any, NamedTuple
 from scapy_mpa.stream.events import ErrorFound, OverlapDiffers
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.cut import cut_to, gaps
-from tests.stream.feed import feed, fpdus, of
+from tests.stream.feed import cut_to, feed, fpdus, gaps, of
 from tests.stream.talk import Talk, say_startup
 from tests.truth import messages
 from tests.truth.impair import ACK

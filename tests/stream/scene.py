@@ -32,8 +32,7 @@ from typing import NamedTuple
 from scapy_mpa.stream.events import ErrorFound, Event
 from scapy_mpa.stream.segment import SECOND, Segment
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.cut import cut_to
-from tests.stream.feed import of
+from tests.stream.feed import cut_to, of
 from tests.stream.startup import found, reply, request, seen, stream
 from tests.stream.talk import Talk
 from tests.truth import messages

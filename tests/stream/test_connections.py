@@ -16,8 +16,7 @@ import pytest
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS, Flows
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
-from tests.stream.cut import gaps
-from tests.stream.feed import feed, fpdus
+from tests.stream.feed import feed, fpdus, gaps
 from tests.stream.scene import Octets, Scene, both
 from tests.stream.talk import (
     REPLY,

@@ -15,10 +15,10 @@ from scapy_mpa.stream.events import Event, FPDURecovered, GapFound, OverlapDiffe
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import LATE_SEGMENTS
-from tests.stream.cut import BASE, cut_to, gaps, stream, wrong
-from tests.stream.feed import feed, fpdus, of
+from tests.stream.feed import BASE, cut_to, feed, feed_truth, fpdus, gaps, halves, of, stream, wrong
 from tests.stream.scene import Octets, Scene
-from tests.stream.talk import Talk, ends, received, say_startup, started
+from tests.stream.startup import ended
+from tests.stream.talk import Talk, received, say_startup, started
 from tests.truth import impair, messages
 from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
@@ -72,7 +72,7 @@ def test_a_copy_that_the_snap_length_cut() -> None:
     for _ in range(2):
         talk.copy(0, BASE, octets)
     segments = cut_to(talk.captured(), dict.fromkeys((5, 6), 100))
-    (end,) = ends(feed(segments))
+    end = ended(feed(segments))
     assert (end.halves[0].retransmitted, end.halves[0].retransmitted_octets) == (1, 100)
 
 
@@ -229,7 +229,7 @@ def test_segments_that_fill_a_hole_are_late(order: str, late: int, straight: boo
         talk.copy(0, BASE + pieces[at][0], pieces[at][1])
     flows = Flows(straight=straight)
     received(flows, talk.segments)
-    (end,) = ends(flows.finish())
+    end = ended(flows.finish())
     assert [half.late for half in end.halves] == [late, 0]
 
 
@@ -239,7 +239,7 @@ def test_new_octets_after_repeated_ones_are_not_late() -> None:
     talk = started()
     for start, end in ((0, 1000), (900, 1500), (2000, 2500), (1400, 2600)):
         talk.copy(0, BASE + start, octets[start:end])
-    (end_of_it,) = ends(talk.fed())
+    end_of_it = ended(talk.fed())
     assert [half.late for half in end_of_it.halves] == [1, 0]
 
 
@@ -338,7 +338,7 @@ def test_before_the_startup_frames(seed: int, closed: bool) -> None:
     assert gaps(events, begin, 1) == lost
     differ = of(OverlapDiffers, events)
     assert [(each.seq - begin, each.length) for each in differ] == wanted
-    (end_of_it,) = ends(events)
+    end_of_it = ended(events)
     half = end_of_it.halves[1]
     assert (half.gaps, half.retransmitted) == (len(lost), again)
     assert half.octets == len(captured) + 20 + len(octets)
@@ -366,3 +366,34 @@ def test_holes_that_copies_leave_are_limited() -> None:
     holes = [(8 * at, 4) for at in range(count)]
     assert (gaps(events, begin, 1), reasons(events)) == (holes[:-HELD_ISLANDS], {"limit"})
     assert gaps(flows.finish(), begin, 1) == holes[-HELD_ISLANDS:]
+
+
+# -- how many FPDUs are placed before Delivery, and how far ahead (RFC 5044 2, 7.2) ----------------
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    size=st.sampled_from((300, 1460, 4000)),
+    rate=st.sampled_from((0.1, 0.5)),
+)
+def test_the_distance_is_that_of_the_capture(seed: int, size: int, rate: float) -> None:
+    """In any order, the distance follows from the frames captured until then."""
+    rng = random.Random(seed)
+    pair = halves(rng, markers=(True, True), crc=True, count=25)
+    sendings = [impair.reorder(impair.cut_mss(half.octets, size), rng, rate) for half in pair]
+    segments = impair.conversation(pair, (sendings[0], sendings[1]), rng)
+    events = feed_truth(segments)
+    for direction, half in enumerate(pair):
+        farthest = 0
+        starts = {fpdu.seq_offset: fpdu.start for fpdu in half.truth}
+        ahead = [each for each in fpdus(events, direction) if each.out_of_order]
+        first_missing: dict[int, int] = {}
+        for each in ahead:
+            if each.frame not in first_missing:
+                found = impair.first_captured(segments[: each.frame], half, direction)
+                first_missing[each.frame] = found.index(None)
+            assert each.offset is not None
+            assert starts[each.offset] > first_missing[each.frame]
+            farthest = max(farthest, starts[each.offset] - first_missing[each.frame])
+        summary = ended(events).halves[direction]
+        assert (summary.out_of_order, summary.farthest_ahead) == (len(ahead), farthest)

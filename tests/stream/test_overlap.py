@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import Event, OverlapDiffers
-from tests.stream.cut import cut_to
-from tests.stream.feed import feed, feed_truth, fpdus, halves, of
+from tests.stream.feed import cut_to, feed, feed_truth, fpdus, halves, of
 from tests.stream.startup import found
 from tests.stream.talk import REPLY, REQUEST, STREAM, ULPDUS, Talk, started
 from tests.truth import impair

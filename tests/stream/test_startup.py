@@ -15,8 +15,7 @@ import pytest
 from scapy_mpa.stream.events import GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.startup import StartupKind
-from tests.stream.cut import wrong
-from tests.stream.feed import fpdus
+from tests.stream.feed import fpdus, wrong
 from tests.stream.scene import Octets, Scene, both
 from tests.stream.startup import PROSE, ULPDUS, ended, errors, reply, request, seen, stream
 from tests.stream.talk import Talk
