@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery import payload as delivery_payload
 from scapy_mpa.stream.delivery.assembly import LISTED_PARTS, LISTED_STRETCHES
-from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered, MessageRecovered
+from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.messages import Messages
 from tests.stream.exchange import exchanged, messages_of, payload, talk_of
-from tests.stream.feed import feed
+from tests.stream.feed import feed, fpdus
 from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
@@ -239,17 +239,14 @@ def sends(msns: Iterable[int], before: str = "") -> str:
         (">S#2:30/38 >S#1:40/38", "2 1+2", [(0, 1, 1)]),
         # The next message of a queue ends the one before.
         (">S#1:40/38-1 >S#2:30/38", "1 2", []),
+        # MSNs count from 1 on the queue of Terminates, too.
+        (">T2", "2", [(2, 1, 1)]),
     ],
 )
 def test_msns(words: str, expected: str, missing: list[tuple[int, int, int]]) -> None:
     """Messages of a queue come in the order of their MSNs (RFC 5041 4.3)."""
     found = exchanged(words)
     assert (duplicates(found), skipped(found)) == (expected, missing)
-
-
-def test_skipped_terminate() -> None:
-    """MSNs count from 1 on the queue of Terminates, too."""
-    assert skipped(delivered(messages.terminate(0, 0, 0, msn=2))) == [(2, 1, 1)]
 
 
 # -- when messages are reported --------------------------------------------------------------------
@@ -333,19 +330,16 @@ def test_missing_stretches_are_limited() -> None:
 def test_missing_octets_of_a_payload_are_limited(lacking: int, expected: bytes | None) -> None:
     """A message with more missing octets than captured ones has no payload."""
     ulpdu = messages.untagged_header(SEND, 0, 1, lacking, True) + b"ended"
-    talk = started()
-    talk.say(0, mpastream.build_stream([ulpdu])[0])
     taker = Messages(payload=True)
-    (found,) = [each for event in talk.closed() for each in taker.take(event)]
+    events = talk_of([(0, ulpdu, "")]).fed()
+    (found,) = [each for event in events for each in taker.take(event)]
     assert (found.captured_length, found.payload) == (5, expected)
 
 
 def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments that are kept take limited memory, even without payload."""
     monkeypatch.setattr(delivery_payload, "HELD_IN_TOTAL", 10_000)
-    talk = started()
-    talk.say(0, mpastream.build_stream(tagged((0, 0), last=0))[0])
-    fpdu = next(event for event in talk.closed() if isinstance(event, FPDURecovered))
+    (fpdu,) = fpdus(talk_of([(0, each, "") for each in tagged((0, 0), last=0)]).fed())
     kept = delivery_payload.Payloads()
     for seq in range(1000):
         kept.keep(fpdu._replace(seq=seq))
@@ -355,19 +349,13 @@ def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -
 def test_open_messages_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Open messages are reported as incomplete if they take too much memory."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 100_000)
-    header = messages.untagged_header
-    count = 250
-    octets, _ = mpastream.build_stream(
-        [header(SEND, 0, msn, 0, False) + b"begun" for msn in range(1, count + 1)]
-    )
-    talk = started()
-    talk.say(0, octets, size=60_000)
-    events = talk.fed()
+    begun = [untagged((0, 5), msn=msn)[0] for msn in range(1, 251)]
+    *events, end = talk_of([(0, each, "") for each in begun]).fed()
     taker = Messages()
-    before = [each for event in events[:-1] for each in taker.take(event)]
-    assert 100 < len(before) < count
-    after = taker.take(events[-1])
-    assert [each.msn for each in before + after] == list(range(1, count + 1))
+    before = [each for event in events for each in taker.take(event)]
+    assert 100 < len(before) < len(begun)
+    after = taker.take(end)
+    assert [each.msn for each in before + after] == list(range(1, 251))
     assert not any(each.complete for each in before + after)
 
 
@@ -386,21 +374,21 @@ def segments_of_any_kind(draw: st.DrawFn) -> bytes:
 @given(
     sent=st.lists(
         st.tuples(
-            st.integers(0, 1), segments_of_any_kind() | st.binary(max_size=14), st.booleans()
+            st.integers(0, 1),
+            segments_of_any_kind() | st.binary(max_size=14),
+            st.sampled_from(("", "-")),
         ),
         max_size=40,
     )
 )
-def test_any_segments(sent: list[tuple[int, bytes, bool]]) -> None:
+def test_any_segments(sent: list[tuple[int, bytes, str]]) -> None:
     """Every segment belongs to one message, and an incomplete message has a reason."""
-    talk = started()
-    for direction, ulpdu, captured in sent:
-        talk.say(direction, mpastream.build_stream([ulpdu])[0], captured=captured)
-    events = talk.closed()
+    events = talk_of(sent).fed()
     found = messages_of(events)
-    recovered = [each for each in events if isinstance(each, FPDURecovered)]
     carrying = [
-        each for each in recovered if len(each.ulpdu) >= (14 if each.ulpdu[:1] >= b"\x80" else 18)
+        each
+        for each in fpdus(events)
+        if len(each.ulpdu) >= (14 if each.ulpdu[:1] >= b"\x80" else 18)
     ]
     assert sum(each.fpdus for each in found) == len(carrying)
     for each in found:

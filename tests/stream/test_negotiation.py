@@ -18,6 +18,7 @@ from scapy_mpa.craft.presets import conversation_of
 from tests.captures import REAL, capture_name
 from tests.cli.command import records
 from tests.craft.reading import plain, printed
+from tests.stream.crafted import of
 from tests.stream.scene import Scene
 from tests.stream.startup import both_ways, reply, request
 from tests.truth import messages
@@ -129,7 +130,7 @@ def test_broken_rules(mutation: Any) -> None:
             is_broken = conversation is case.conversation and mutation.name not in OTHER_RULES
             for found in (plain, printed):
                 listed = found(conversation.frames(), conversation.options.dialect)
-                record = next(each for each in listed if each["type"] == "connection")
+                record = of(listed, "connection")[0]
                 assert (record["kept"] is False) == bool(record["broken"]) == is_broken
                 if conversation is case.valid:
                     assert record["kept"] is (None if record["ird"] is None else True)
@@ -189,10 +190,8 @@ def test_a_valid_connection_is_never_blamed(name: str, seed: int, impairment: An
     conversation = conversation_of(name, seed)
     segments = impair(conversation.segments(), impairment, seed=seed)
     frames, dialect = conversation.frames(segments), conversation.options.dialect
-    found = next(each for each in plain(frames, dialect) if each["type"] == "connection")
-    (wanted,) = (
-        each for each in plain(conversation.frames(), dialect) if each["type"] == "connection"
-    )
+    found = of(plain(frames, dialect), "connection")[0]
+    (wanted,) = of(plain(conversation.frames(), dialect), "connection")
     assert found["kept"] in (True, None) and not found["broken"]
     for key in KEYS[:-1]:
         assert found[key] in (wanted[key], None)

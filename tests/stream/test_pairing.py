@@ -9,13 +9,11 @@ import pytest
 
 from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS
-from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.exchange import answers, exchanged, messages_of, parsed, talk_of
-from tests.stream.feed import of
-from tests.stream.talk import Talk
+from tests.stream.feed import fpdus
 from tests.stream.work import calls
-from tests.truth import messages, mpastream
+from tests.truth import messages
 
 
 @pytest.mark.parametrize(
@@ -120,13 +118,9 @@ def test_a_request_recognised_after_its_response(size: int, expected: str) -> No
     If several Requests are equal, it is unknown which Request a Response answers.  So none of these
     Requests is reported as unanswered.
     """
-    talk = Talk()
-    talk.segments.clear()
-    for direction, ulpdu, _ in parsed(f">R1:{size} >R2:{size} >R3:{size}" + 3 * f" <R:{size}"):
-        talk.say(direction, mpastream.build_stream([ulpdu])[0])
-    *fpdus, end = talk.fed()
-    first, second, third, *responses = of(FPDURecovered, fpdus)
-    assert [each.offset for each in (first, second, third, *responses)] == [None] * 6
+    words = f"... >R1:{size} >R2:{size} >R3:{size}" + 3 * f" <R:{size}"
+    first, second, third, *responses, end = talk_of(words).fed()
+    assert [each.offset for each in fpdus([first, second, third, *responses])] == [None] * 6
     found = messages_of([first, second, *responses, third, end])
     assert answers(found) == expected
 
