@@ -147,6 +147,12 @@ def _is_startup_of(case: Case, record: Record, senders: dict[str, int]) -> bool:
     )
 
 
+def check(made: Case) -> None:
+    """Read a case's capture, and compare what was found with the truth."""
+    outcome = judge(made, plain(made.pcap()))
+    assert outcome.is_right, f"{made}\n{outcome}"
+
+
 def _fits(record: Record, wanted: Wanted) -> bool:
     """Whether a record is a right report of the wanted FPDU."""
     has_place = record["offset"] in (wanted.offset, None)

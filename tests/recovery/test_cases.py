@@ -17,8 +17,8 @@ import pytest
 
 from scapy_mpa.stream.limits import Limits
 from tests.recovery.damaged import heavily_damaged
-from tests.recovery.reading import judge, plain, printed
-from tests.truth.cases import Case, case, dimensions_of
+from tests.recovery.reading import check, judge, plain, printed
+from tests.truth.cases import case, dimensions_of
 from tests.truth.situations import ANYTHING, SITUATIONS, case_of
 
 CASES = {
@@ -44,12 +44,6 @@ EVERY_TIME = ("8", "15", "555", "706", "5591", "6261", "3174")
 """The seeds that each run reads.  Of the others, a usual run reads a part."""
 
 
-def check(made: Case) -> None:
-    """Read a case's capture, and compare what was found with the truth."""
-    outcome = judge(made, plain(made.pcap()))
-    assert outcome.is_right, f"{made}\n{outcome}"
-
-
 @pytest.mark.examples
 @pytest.mark.parametrize("name", CASES)
 def test_everything_is_found(name: str) -> None:
@@ -57,27 +51,22 @@ def test_everything_is_found(name: str) -> None:
     check(CASES[name]())
 
 
-@pytest.mark.parametrize(
-    ("seed", "fixed"), [(int(seed), fixed) for seed, fixed, _ in ONCE_WRONG if seed in EVERY_TIME]
-)
-def test_once_wrong_every_time(seed: int, fixed: str) -> None:
-    """A few cases that were once read wrongly."""
-    check(case(seed, **ast.literal_eval(fixed)))
+def marks_of(seed: str, still: str | None) -> list[pytest.MarkDecorator]:
+    """The marks of a case that was once read wrongly.
+
+    The second is strict: it fails when a case is read rightly, and then the reason must go.
+    """
+    example = [] if seed in EVERY_TIME else [pytest.mark.examples]
+    return [*example, *([pytest.mark.xfail(reason=still)] if still else [])]
 
 
-@pytest.mark.examples
 @pytest.mark.parametrize(
     ("seed", "fixed"),
-    [
-        # The mark is strict: it fails when a case is read rightly, and then the reason must go.
-        pytest.param(int(seed), fixed, marks=[pytest.mark.xfail(reason=still)] if still else [])
-        for seed, fixed, still in ONCE_WRONG
-        if seed not in EVERY_TIME
-    ],
+    [pytest.param(seed, fixed, marks=marks_of(seed, still)) for seed, fixed, still in ONCE_WRONG],
 )
-def test_once_wrong(seed: int, fixed: str) -> None:
-    """All other cases that were once read wrongly."""
-    check(case(seed, **ast.literal_eval(fixed)))
+def test_once_wrong(seed: str, fixed: str) -> None:
+    """Cases that were once read wrongly."""
+    check(case(int(seed), **ast.literal_eval(fixed)))
 
 
 # -- heavy damage, and low limits ------------------------------------------------------------------

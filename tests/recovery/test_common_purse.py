@@ -14,7 +14,7 @@ import pytest
 
 from scapy_mpa.stream.purse import CALL, Purse
 from tests.cli.command import parsed, run
-from tests.recovery.reading import judge, plain
+from tests.recovery.reading import check
 from tests.stream import startup
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.cases import case
@@ -33,16 +33,16 @@ def stream(*, crc: bool, markers: bool, mulpdu: int) -> tuple[bytes, list[tuple[
     return octets, [(each.start, each.end) for each in truth]
 
 
+def frames_of(number: int, segments: list[Segment]) -> list[bytes]:
+    """The frames of one of many connections."""
+    return pcapfile.frames(segments, hosts=(f"10.9.{number >> 8}.{number & 255}", "10.0.0.2"))
+
+
 def connection(number: int, octets: bytes, begin: int, segments: int) -> list[bytes]:
     """Consecutive segments of a connection whose beginning was not captured."""
-    hosts = f"10.9.{number >> 8}.{number & 255}", "10.0.0.2"
-    return pcapfile.frames(
-        [
-            Segment(0, 5000 + at, 1, PSH | ACK, octets[at : at + MSS])
-            for at in range(begin, begin + segments * MSS, MSS)
-        ],
-        hosts=hosts,
-    )
+    places = range(begin, begin + segments * MSS, MSS)
+    made = [Segment(0, 5000 + at, 1, PSH | ACK, octets[at : at + MSS]) for at in places]
+    return frames_of(number, made)
 
 
 def found(path: Path, frames: list[bytes]) -> tuple[int, str]:
@@ -116,22 +116,17 @@ def test_searches_that_wait_find_the_same(
         purse.slice = 10 * CALL
 
     monkeypatch.setattr(Purse, "fill", fill_little)
-    made = case(seed, **fixed)
-    outcome = judge(made, plain(made.pcap()))
-    assert outcome.is_right, outcome
+    check(case(seed, **fixed))
 
 
 def test_connections_within_startup_are_not_searched(tmp_path: Path) -> None:
     """Connections that end within startup are not searched: no FPDU precedes a startup frame."""
     headers = [struct.pack(">HBBIQ", 24, 0xC1, 0x40, 1, at) for at in range(32)]
     request = startup.request(private_data=b"".join(headers))
-    frames: list[bytes] = []
-    for number in range(300):
-        hosts = f"10.9.{number >> 8}.{number & 255}", "10.0.0.2"
-        talk = [
-            Segment(0, 999, 0, SYN, b""),
-            Segment(1, 4999, 1000, SYN | ACK, b""),
-            Segment(0, 1000, 5000, PSH | ACK, request),
-        ]
-        frames += pcapfile.frames(talk, hosts=hosts)
+    talk = [
+        Segment(0, 999, 0, SYN, b""),
+        Segment(1, 4999, 1000, SYN | ACK, b""),
+        Segment(0, 1000, 5000, PSH | ACK, request),
+    ]
+    frames = [each for number in range(300) for each in frames_of(number, talk)]
     assert found(tmp_path / "begun.pcap", frames) == (0, "")

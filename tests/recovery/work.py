@@ -10,13 +10,13 @@ from unittest.mock import patch
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.recovery import Recovery
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire import crc, sctp_packet
+from tests.straight.ways import recovery_alone
 from tests.stream.work import calls, peak
 from tests.truth import pcapfile
 
@@ -31,7 +31,7 @@ def read_plainly(octets: bytes, *, limits: Limits | None = None) -> None:
 
 def read_by_recovery(octets: bytes) -> None:
     """Do the same by recovery alone, without the straight path."""
-    with patch.object(flows, "STRAIGHT_AT_LEAST", 1 << 62):
+    with recovery_alone():
         read_plainly(octets)
 
 
