@@ -354,6 +354,9 @@ def harmed(octets: bytes, *places: int) -> bytes:
     return bytes(each ^ 0xFF * (at in places) for at, each in enumerate(octets))
 
 
+NO_MAGIC = harmed(A0[:60], 0)
+MARKED_A, MARKED_B = indication(BOTH | SM, VTAG_A), indication(BOTH | RM | PH, VTAG_B)
+MODES = "one side asks for RDMA mode and the other one for DDP mode"
 NO_ANSWER = "no adaption indication answers the one of the peer"
 INDICATIONS = {
     # What A and B send in turn, whose indications are found, the number of frames, and the errors.
@@ -364,30 +367,15 @@ INDICATIONS = {
     "a file that holds one": ([OTHER + A0, b"thanks"], "", 0, []),
     "a file that is echoed": ([OTHER + A0 + A1, OTHER + A0 + A1], "", 0, []),
     "the magic number alone": ([OTHER[4:], OTHER], "", 0, []),
-    "magic number wrong": (
-        [harmed(A0[:60], 0) + crc_field(harmed(A0[:60], 0)), B1, TO_B],
-        "B",
-        0,
-        [NO_ANSWER],
-    ),
+    "magic number wrong": ([NO_MAGIC + crc_field(NO_MAGIC), B1, TO_B], "B", 0, [NO_ANSWER]),
     "CRC wrong": ([harmed(A0, 63), B1, TO_B], "B", 0, [NO_ANSWER]),
     "version 0": ([indication(BOTH, VTAG_A, version=0), B1, TO_B], "AB", 1, ["version 0 is"]),
     "both phase 0": ([A0, B0, TO_B], "AB", 1, ["both sides sent phase 0"]),
     "both phase 1": ([A1, B1, TO_B], "AB", 1, ["both sides sent phase 1"]),
     "something else answers": ([A0, OTHER], "A", 0, [NO_ANSWER]),
     "nothing answers": ([A0, b""], "A", 0, []),
-    "modes differ": (
-        [A0, indication(BOTH & ~R | PH, VTAG_B), TO_B],
-        "AB",
-        1,
-        ["one side asks for RDMA mode and the other one for DDP mode"],
-    ),
-    "markers": (
-        [indication(BOTH | SM, VTAG_A), indication(BOTH | RM | PH, VTAG_B) + TO_A, TO_B],
-        "AB",
-        1,
-        ["periodic markers are agreed on"],
-    ),
+    "modes differ": ([A0, indication(BOTH & ~R | PH, VTAG_B), TO_B], "AB", 1, [MODES]),
+    "markers": ([MARKED_A, MARKED_B + TO_A, TO_B], "AB", 1, ["periodic markers are agreed on"]),
 }
 
 

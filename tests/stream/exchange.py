@@ -83,12 +83,9 @@ def parsed(words: str) -> list[tuple[int, bytes, str]]:
         if "|" in options:
             ulpdus = cut(ulpdus[0], int(options["|"]))
         for at, ulpdu in enumerate(ulpdus):
-            fates = [
-                mark
-                for mark in "-!"
-                if mark in options and (not options[mark] or str(at) in options[mark])
-            ]
-            found.append((side, ulpdu, "".join(fates)))
+            marked = [(mark, options[mark]) for mark in "-!" if mark in options]
+            fate = "".join(mark for mark, which in marked if not which or str(at) in which)
+            found.append((side, ulpdu, fate))
     return found
 
 

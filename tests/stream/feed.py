@@ -25,16 +25,7 @@ RESPONDER_FLOW = bytes.fromhex("0a000002 0a000001 0fa0 9c40")
 def as_segment(number: int, segment: impair.Segment) -> Segment:
     """A segment of the truth as captured: in frame ``number``, after as many milliseconds."""
     flow = RESPONDER_FLOW if segment.direction else INITIATOR_FLOW
-    return Segment(
-        flow,
-        segment.seq,
-        segment.ack,
-        segment.flags,
-        segment.payload,
-        len(segment.payload),
-        number,
-        number * 1_000_000,
-    )
+    return Segment(flow, *segment[1:], len(segment.payload), number, number * 1_000_000)
 
 
 def decoded(frames: Iterable[Frame]) -> Iterator[Segment]:

@@ -26,13 +26,10 @@ PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 """A capture that breaks one rule in each connection, see ``pcaps/README.md``."""
 
 PROBE_TERMINATES = {
-    70: "1/2/0x03",
-    71: "1/2/0x03",
-    73: "1/2/0x06",
-    74: "1/2/0x06",
+    **dict.fromkeys((70, 71, 96), "1/2/0x03"),
+    **dict.fromkeys((73, 74), "1/2/0x06"),
     75: "1/1/0x04",
     76: "0/2/0x05",
-    96: "1/2/0x03",
 }
 """The error in siw's Terminate, by the number of the connection, where siw conforms."""
 

@@ -40,14 +40,9 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
     # -- the first FPDU has zero length.  It may be the RTR indication (RFC 6581 9.2), and has no
     # header by which it is found.  The Markers of the other FPDUs show where all Markers are.
     *(
-        (f"e {others}", "", {"startup": startup, "markers": markers, "size": 0})
+        (f"e {others}", "", {"startup": startup, "markers": "s1400" in others, "size": 0})
         for startup in ("Q", "A", "", None)
-        for others, markers in (
-            ("s30", False),
-            ("s30*3", False),
-            ("s1400", True),
-            ("s1400*3", True),
-        )
+        for others in ("s30", "s30*3", "s1400", "s1400*3")
     ),
     # -- some FPDUs were cut off, and their lengths lead to the next.
     *(

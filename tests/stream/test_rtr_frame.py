@@ -50,7 +50,8 @@ NOT_ANNOUNCED = f"an Rtr Frame, and S of the Request has announced none ({PROPOS
 NOT_ACCEPTED = f"an Rtr Frame after no Reply that accepts ({PROPOSAL} 2)"
 TOO_EARLY = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
 SPOKE_EARLY = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
-OTHER_C = "C of the Rtr Frame is {}, that of the Reply {} (" + PROPOSAL + " 2)"
+OTHER_C = [f"C of the Rtr Frame is {1 - c}, that of the Reply {c} ({PROPOSAL} 2)" for c in (0, 1)]
+"""By C of the Reply."""
 
 SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
     # 2: an Rtr Frame comes if both have set S.  siw only echoes S, and an FPDU follows.
@@ -73,12 +74,7 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
     # 2: C must be that of the Reply.  S is ignored, and R, M and Res are as in a Request.
     *((ALL, of_s(1, 1, crc=c) | {"T": rtr(crc=c)}, [], PROPOSAL) for c in (0, 1)),
     *(
-        (
-            ALL,
-            of_s(1, 1, crc=c) | {"T": rtr(crc=1 - c)},
-            [Wrong(2, INVALID, OTHER_C.format(1 - c, c))],
-            PROPOSAL,
-        )
+        (ALL, of_s(1, 1, crc=c) | {"T": rtr(crc=1 - c)}, [Wrong(2, INVALID, OTHER_C[c])], PROPOSAL)
         for c in (0, 1)
     ),
     (ALL, S_IN_BOTH | {"T": rtr(enhanced=1, rejected=1, markers=1, reserved=9)}, [], PROPOSAL),

@@ -40,14 +40,7 @@ FILLERS = {
     "header words": b"\x00\x20\x41\x43\x00\x40\xc1\x40",
 }
 
-CARRIES_PAYLOAD = (
-    messages.WRITE,
-    messages.READ_RESPONSE,
-    messages.SEND,
-    messages.SEND_INVALIDATE,
-    messages.SEND_SE,
-    messages.SEND_SE_INVALIDATE,
-)
+CARRIES_PAYLOAD = messages.WRITE, messages.READ_RESPONSE, *messages.SENDS
 
 
 @dataclass(frozen=True)

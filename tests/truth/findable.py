@@ -365,7 +365,8 @@ class _Side:
             if not self.wrong_length[index]:
                 return True
             end = self._reading(truth[index], _length_field(truth[index]))[0]
-            stretch = self._stretch_end(index)
+            # The captured stretch around the start of the FPDU.
+            stretch = self.captured.captured_until(truth[index].start, len(self.half.octets))
             followers = range(index + 1, len(truth))
             return end <= stretch or any(
                 self.sound[each] and truth[each].end <= stretch for each in followers
@@ -376,30 +377,15 @@ class _Side:
         last = index
         while last < len(truth) and self._has_intact_header(last):
             last += 1
-        return (
-            last > index
-            and certain[first]
-            and self._has_intact_header(first)
-            and last < len(truth)
-            and bool(self.sound[last])
-        )
+        is_led_to = certain[first] and self._has_intact_header(first)
+        return is_led_to and index < last < len(truth) and self.sound[last]
 
     def _has_intact_header(self, index: int) -> bool:
         """Whether an FPDU is damaged, but its length and its DDP header are right."""
         fpdu = self.half.truth[index]
         flip = fpdu.damage and fpdu.damage.flip
-        header_is_intact = flip is None or flip[0] >= header_length(fpdu.ulpdu)
-        return (
-            self.whole[index]
-            and not self.sound[index]
-            and not self.wrong_length[index]
-            and header_is_intact
-        )
-
-    def _stretch_end(self, index: int) -> int:
-        """The end of the captured stretch around an FPDU's start."""
-        start = self.half.truth[index].start
-        return self.captured.captured_until(start, len(self.half.octets))
+        is_damaged = self.whole[index] and not self.sound[index] and not self.wrong_length[index]
+        return is_damaged and (flip is None or flip[0] >= header_length(fpdu.ulpdu))
 
     def _wanted(self, fpdu: TrueFPDU, until: int, *, required: bool) -> Wanted:
         """An FPDU whose octets are known up to a place."""
@@ -509,11 +495,8 @@ def continuations(headers: Sequence[Header]) -> int:
             steps[step] += 0 if step == 0 else 1 if step == size else -1
         elif before.last:
             messages += (header.msn, header.mo) == (((before.msn or 0) + 1) % 2**32, 0)
-        else:
-            messages += (header.msn, header.mo) == (
-                before.msn,
-                (before.mo or 0) + size,
-            ) and size > 0
+        elif size > 0:
+            messages += (header.msn, header.mo) == (before.msn, (before.mo or 0) + size)
     return messages + sum(count for count in steps.values() if count > 0)
 
 

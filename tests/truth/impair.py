@@ -81,11 +81,8 @@ def isn_wrapping_at(half: Half, offset: int) -> Half:
 def _pieces(octets: bytes, cuts: Sequence[int]) -> list[Sending]:
     ends = [*cuts, len(octets)]
     starts = [0, *cuts]
-    return [
-        Sending(start, octets[start:end])
-        for start, end in zip(starts, ends, strict=True)
-        if end > start
-    ]
+    places = zip(starts, ends, strict=True)
+    return [Sending(start, octets[start:end]) for start, end in places if end > start]
 
 
 def cut_mss(octets: bytes, mss: int) -> list[Sending]:
@@ -315,14 +312,9 @@ def conversation(
         else:
             direction = rng.randrange(2)
         sending = waiting[direction].pop(0)
-        emit(
-            direction,
-            1 + len(halves[direction].startup) + sending.offset,
-            PSH | ACK,
-            sending.payload,
-            sending.received,
-            sending.captured,
-        )
+        position = 1 + len(halves[direction].startup) + sending.offset
+        fate = sending.received, sending.captured
+        emit(direction, position, PSH | ACK, sending.payload, *fate)
         if rng.random() < ack_rate:
             bare(1 - direction, captured=rng.random() >= ack_missed)
 

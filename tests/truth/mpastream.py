@@ -96,18 +96,8 @@ def build_stream(
         crc_ok = is_length_right and crc_field(bytes(stream[start:])) == field if crc else None
         stream += field
         found = bytes(stream[place] for place in ulpdu_places)
-        truth.append(
-            TrueFPDU(
-                start,
-                places[0],
-                end + 4,
-                len(ulpdu),
-                found,
-                len(marked),
-                crc_ok,
-                (damage or {}).get(index),
-            )
-        )
+        numbers = start, places[0], end + 4, len(ulpdu)
+        truth.append(TrueFPDU(*numbers, found, len(marked), crc_ok, (damage or {}).get(index)))
     return bytes(stream), truth
 
 
