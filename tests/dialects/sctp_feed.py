@@ -170,9 +170,11 @@ def frames_of(units: Iterable[Unit], tags: Sequence[int] = sctp.TAGS) -> list[by
     return frames
 
 
-def whole(talk: Talk, begin: Sequence[bytes] = OPENING) -> list[bytes]:
-    """All frames of an association with these chunks."""
-    return [*begin, *frames_of(talk.units), *closing(talk)]
+def whole(
+    talk: Talk, begin: Sequence[bytes] = OPENING, end: Sequence[bytes] | None = None
+) -> list[bytes]:
+    """All frames of an association with these chunks, usually with setup and shutdown."""
+    return [*begin, *frames_of(talk.units), *(closing(talk) if end is None else end)]
 
 
 def packet_of(
@@ -200,6 +202,7 @@ def events_of(
     frames: Iterable[bytes],
     *,
     limits: Limits | None = None,
+    dialect: Dialect | None = None,
     step_ns: int = MILLISECOND,
     associations: Associations | None = None,
     captured: int | None = None,
@@ -208,7 +211,7 @@ def events_of(
 
     :param captured: octets of the last frame. None: all.
     """
-    associations = associations or new_associations(limits)
+    associations = associations or new_associations(limits, dialect)
     found: list[Event] = []
     *before, last = enumerate(frames, 1)
     for number, octets in before:

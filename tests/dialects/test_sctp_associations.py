@@ -13,13 +13,7 @@ import pytest
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.dialects.sctp.association import Association
-from scapy_mpa.stream.events import (
-    ChunksMissing,
-    ConnectionEnded,
-    DDPSegmentRecovered,
-    ErrorFound,
-    Event,
-)
+from scapy_mpa.stream.events import ChunksMissing, DDPSegmentRecovered, ErrorFound, Event
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGERING_CONNECTIONS
 from scapy_mpa.stream.segment import SECOND
@@ -53,7 +47,7 @@ FRAGMENTED = ">S:1100/400"
 
 def begun(words: str = "") -> list[bytes]:
     """The frames of an open session in which only side 0 has sent."""
-    return [*OPENING, *frames_of(talk_of(f"{BEGUN} {words}").units)]
+    return whole(talk_of(f"{BEGUN} {words}"), end=())
 
 
 def without(frames: list[bytes], *lost: int) -> list[bytes]:
@@ -275,7 +269,7 @@ def test_a_fault_of_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
         associations.receive(packet_of(octets, number))
     with monkeypatch.context() as patched:
         patched.setattr(Association, "receive", fail)
-        (end,) = of(ConnectionEnded, associations.receive(packet_of(ALL[7], 8)))
+        (end,) = ends(associations.receive(packet_of(ALL[7], 8)))
     assert end.ending == "failed" and sum(associations.dropped.values()) == 1
     assert len(ends(events_of(NEXT, associations=associations))) == 1
 
@@ -290,7 +284,7 @@ def test_end_is_reported_after_lingering() -> None:
     """A session's end is reported half a minute after it."""
     events = events_of([*ALL, OTHER], step_ns=40_000_000_000)
     # The other association uses DDP, too. Its end is reported at the end of the capture.
-    first, second = of(ConnectionEnded, events)
+    first, second = ends(events)
     assert (first.connection.number, second.connection.number) == (0, 1)
     assert first.frame == len(ALL) - 4
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -11,32 +10,16 @@ import pytest
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ChunksMissing, ErrorFound, Event, SessionControlSeen
 from scapy_mpa.wire.dialect import Dialect
-from tests.dialects.sctp_feed import (
-    OPENING,
-    Talk,
-    closing,
-    ends,
-    events_of,
-    frames_of,
-    new_associations,
-    opening,
-    talk_of,
-    whole,
-)
+from tests.dialects.sctp_feed import Talk, closing, ends, events_of, opening, talk_of, whole
 from tests.stream.exchange import messages_of
 from tests.stream.feed import of
 from tests.truth import messages
 from tests.truth import sctpstream as sctp
 
 
-def clauses(texts: Iterable[str]) -> list[str]:
-    """The clauses at the end of texts."""
-    return [each.rpartition("(")[2].rstrip(")") for each in texts]
-
-
 def errors(events: list[Event]) -> list[str]:
     """The clauses that errors name, in order."""
-    return clauses(each.text for each in of(ErrorFound, events))
+    return [each.text.rpartition("(")[2].rstrip(")") for each in of(ErrorFound, events)]
 
 
 def run(talk: Talk) -> list[Event]:
@@ -139,7 +122,7 @@ def test_broken_rule_is_named(words: str, expected: list[str]) -> None:
     shutdown = closing(talk)
     # Without the shutdown, and without its SACKs, less is known.
     for end in (shutdown, *[shutdown[2:], []] * (not expected)):
-        events = events_of([*OPENING, *frames_of(talk.units), *end])
+        events = events_of(whole(talk, end=end))
         assert errors(events) == expected
         assert [each.errors for each in ends(events)] == [0] * words.count("|") + [len(expected)]
         assert sum(each.halves[1].fpdus for each in ends(events)) == words.count("<S")
@@ -197,9 +180,7 @@ def test_rfc5043_8_setup(
 @pytest.mark.parametrize("dialect", [None, Dialect.DRAFT_PEER_CONNECT_01])
 def test_dialect_of_enhanced_messages(dialect: Dialect | None) -> None:
     """With the draft before RFC 6581, control flags have its meaning."""
-    events = events_of(
-        whole(talk_of(">EI <EA >T <T")), associations=new_associations(dialect=dialect)
-    )
+    events = events_of(whole(talk_of(">EI <EA >T <T")), dialect=dialect)
     dialects = [each.dialect for each in of(SessionControlSeen, events)]
     assert dialects == [dialect or "rfc5043"] * 2 + ["rfc5043"] * 2
     assert {each.dialect for each in ends(events)} == {"rfc5043"}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from unittest.mock import patch
 
@@ -16,7 +16,6 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.recovery import Recovery
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire import crc, sctp_packet
-from tests.straight.ways import recovery_alone
 from tests.stream.work import calls, peak
 from tests.truth import pcapfile
 
@@ -29,12 +28,6 @@ def read_plainly(octets: bytes, *, limits: Limits | None = None) -> None:
         pass
 
 
-def read_by_recovery(octets: bytes) -> None:
-    """Do the same by recovery alone, without the straight path."""
-    with recovery_alone():
-        read_plainly(octets)
-
-
 def read_messages(octets: bytes) -> None:
     """Read a capture up to the messages in it, and forget what was found."""
     messages = Messages()
@@ -45,16 +38,16 @@ def read_messages(octets: bytes) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What reading took."""
+    """What reading took for one segment."""
 
-    calls: int
+    calls: float
     """Calls of functions, those written in C included."""
-    octets: int
+    octets: float
     """Octets read out of islands and run through CRCs."""
 
 
-def work_of(read: Read, frames: Iterable[bytes]) -> Work:
-    """Count the work of reading frames."""
+def work_of(read: Read, frames: Sequence[bytes]) -> Work:
+    """Count the work of reading frames, and divide it by their number."""
     octets = pcapfile.pcap(frames)
     examined = 0
 
@@ -79,7 +72,7 @@ def work_of(read: Read, frames: Iterable[bytes]) -> Work:
         patch.object(Island, "read", counting_read),
     ):
         called = calls(lambda: read(octets))
-    return Work(called, examined)
+    return Work(called / len(frames), examined / len(frames))
 
 
 def longest_of(read: Read, frames: Iterable[bytes]) -> int:

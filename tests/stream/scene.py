@@ -135,7 +135,10 @@ class Scene(Talk):
                 self.copy(direction, self.isn[direction], b"", SYN | ACK * direction)
             elif away or "=" in sent:
                 back = len(octets) + bool(flags & FIN) if "=" in sent else 0
-                self.copy(direction, self.next[direction] - back + int(away or 0), octets, flags)
+                place = self.next[direction]
+                self.next[direction] += int(away or 0) - back
+                self.say(direction, octets, flags=flags, size=size)
+                self.next[direction] = place
             else:
                 self.say(direction, octets, flags=flags, size=size, captured=is_captured)
             if "!" in word:

@@ -17,19 +17,8 @@ from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS, Flows
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
 from tests.stream.feed import feed, fpdus, gaps
-from tests.stream.scene import Octets, Scene, both
-from tests.stream.talk import (
-    REPLY,
-    STREAM,
-    TRUTH,
-    ULPDUS,
-    Talk,
-    check_whole,
-    ends,
-    found,
-    received,
-    whole,
-)
+from tests.stream.scene import HEADER, Octets, Scene, both
+from tests.stream.talk import STREAM, TRUTH, ULPDUS, Talk, check_whole, ends, found, received, whole
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, RST, SYN, Segment
 
@@ -225,7 +214,7 @@ def test_one_side_alone(side: int) -> None:
     wrong = [each for each in events if isinstance(each, ErrorFound | GapFound)]
     assert [type(each) for each in wrong] == [GapFound]
     # The first acknowledgement is that of the SYN.
-    assert gaps(events, isn[1 - side] + 1, 1) == [(0, len(REPLY) + len(STREAM) + 1)]
+    assert gaps(events, isn[1 - side] + 1, 1) == [(0, HEADER + len(STREAM) + 1)]
 
 
 def test_a_closed_connection_ends_while_the_capture_continues() -> None:

@@ -17,18 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Segment
+from scapy_mpa.craft import Conversation, Impairment, Loss, Overlap, Reordering, Segment, impair
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
     Duplication,
-    Impairment,
     LateStart,
-    Loss,
-    Overlap,
-    Reordering,
     Resegmentation,
     SnapLength,
-    impair,
 )
 from scapy_mpa.wire.dialect import Dialect
 from tests.craft.reading import known, plain, printed

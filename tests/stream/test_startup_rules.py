@@ -21,7 +21,6 @@ from tests.stream.feed import fpdus
 from tests.stream.scene import INVALID, LOST, Octets, Scene, Wrong, both
 from tests.stream.startup import PROSE, ULPDUS, ended, errors, reply, request, stream
 from tests.truth import messages, pcapfile
-from tests.truth.impair import FIN, RST
 from tests.truth.mpastream import Damage, build_stream, enhanced_data
 
 FPDU = messages.send(1, b"x" * 20)
@@ -276,16 +275,7 @@ def test_reports_of_a_startup(words: str, wrong: list[Wrong]) -> None:
 def test_a_startup_in_segments_of_one_octet(words: str, wrong: list[Wrong]) -> None:
     """In segments of one octet, the same frames, FPDUs and broken clauses are reported."""
     seed = random.randrange(2**32)
-    scene = Scene(words, LETTERS, seed=seed)
-    scene.segments = [
-        each._replace(
-            seq=(each.seq + at) % 2**32,
-            payload=each.payload[at:][:1],
-            flags=each.flags if at >= len(each.payload) - 1 else each.flags & ~(FIN | RST),
-        )
-        for each in scene.segments
-        for at in range(max(1, len(each.payload)))
-    ]
+    scene = Scene(words, LETTERS, seed=seed, size=1)
     events = scene.fed()
     scene.check(events=[each for each in events if not isinstance(each, ErrorFound)])
     texts = [each.text for each in events if isinstance(each, ErrorFound)]

@@ -32,7 +32,8 @@ class Captured:
             if segment.direction != direction:
                 continue
             has_syn |= bool(segment.flags & SYN)
-            at = self._offset(segment.seq, half)
+            # Streams made here are far below 2 GiB: the signed distance is the offset.
+            at = (segment.seq - half.base + 2**31) % 2**32 - 2**31 + self.before
             end = at + len(segment.payload)
             if at < 0 or end > size:
                 continue
@@ -44,11 +45,6 @@ class Captured:
             self._carried[at:end] = b"\1" * (end - at)
         self._stream = stream
         self._shows_startup = has_syn or (begins and ends) or (is_plain and not is_overtaken)
-
-    def _offset(self, number: int, half: Half) -> int:
-        """The place of a sequence number in the stream."""
-        # Streams made here are far below 2 GiB: the signed distance is the offset.
-        return (number - half.base + 2**31) % 2**32 - 2**31 + self.before
 
     def _put(self, at: int, octets: bytes) -> None:
         """Place octets where there are none yet."""

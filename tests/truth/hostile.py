@@ -83,16 +83,9 @@ def _writes_cut(scale: int, *, markers: bool = False) -> list[tuple[int, bytes]]
 def holes_at_the_start(scale: int) -> Pair:
     """Flows whose first octets were never captured: all others wait after a hole."""
     flows = [_Flow(number) for number in range(scale // 20)]
-    octets, _ = mpastream.build_stream(_writes(20 * MSS))
-    pieces = _cut(octets)[:20]
+    pieces = _cut(mpastream.build_stream(_writes(20 * MSS))[0])[:20]
     moved = [(at + 8, piece) for at, piece in pieces]
-    hostile, clean = (
-        [[*flow.frames(flow.opening + flow.startup)] for flow in flows] for _ in range(2)
-    )
-    for number, flow in enumerate(flows):
-        hostile[number] += flow.frames([flow.data(at, piece) for at, piece in moved])
-        clean[number] += flow.frames([flow.data(at, piece) for at, piece in pieces])
-    return Pair(*(_interleaved(side) for side in (hostile, clean)))
+    return Pair(*(_interleaved([_whole(flow, each) for flow in flows]) for each in (moved, pieces)))
 
 
 def half_open_flows(scale: int) -> Pair:
@@ -102,8 +95,7 @@ def half_open_flows(scale: int) -> Pair:
     for number in range(scale // 5):
         flow = _Flow(number)
         data = flow.data(0, octets)
-        both = [*flow.opening, *flow.startup, data]
-        clean.append(flow.frames(both))
+        clean.append(_whole(flow, [(0, octets)]))
         alone = [flow.opening[0], flow.startup[0], data]
         hostile.append(flow.frames([*alone, data._replace(seq=data.seq + 5000), data]))
     return Pair(_interleaved(hostile), _interleaved(clean))

@@ -262,27 +262,23 @@ def openflow_features(rng: random.Random) -> bytes:
 # -- tables of tags and numbers -----------------------------------------------------------------
 
 
+def _tags(rng: random.Random, most: int, octets: int) -> bytes:
+    def tag(_: int) -> bytes:
+        numbers = rng.randrange(most), rng.choice(CONTROLS), rng.randrange(1 << 16)
+        return struct.pack(">HHI", *numbers)
+
+    return filled(tag, octets)
+
+
 def tags(rng: random.Random) -> bytes:
     """Records of a length, flags and an id, all different."""
-    most = rng.choice((100, 2_000, 65_536))
-    return filled(
-        lambda _: struct.pack(
-            ">HHI", rng.randrange(most), rng.choice(CONTROLS), rng.randrange(1 << 16)
-        )
-    )
+    return _tags(rng, rng.choice((100, 2_000, 65_536)), OCTETS)
 
 
 def tags_repeated(rng: random.Random) -> bytes:
     """Blocks of such records.  A few blocks alternate, or one repeats."""
-    records = [
-        filled(
-            lambda _: struct.pack(
-                ">HHI", rng.randrange(2_000), rng.choice(CONTROLS), rng.randrange(1 << 16)
-            ),
-            rng.choice((64, 256, 500, 960)),
-        )
-        for _ in range(rng.randint(1, 4))
-    ]
+    count = rng.randint(1, 4)
+    records = [_tags(rng, 2_000, rng.choice((64, 256, 500, 960))) for _ in range(count)]
     return filled(lambda number: records[number % len(records)])
 
 

@@ -52,10 +52,8 @@ def datagram(
     macs = [b"\x02\0\0\0\0\1", b"\x02\0\0\0\0\2"]
     addresses = _packed(hosts[source]) + _packed(hosts[1 - source])
     if len(addresses) == 8:
-        ether_type, ip = (
-            0x0800,
-            struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(octets), 0, 0x4000, 64, protocol, 0),
-        )
+        ether_type, size = 0x0800, 20 + len(octets)
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, size, 0, 0x4000, 64, protocol, 0)
     else:
         ether_type, ip = 0x86DD, struct.pack(">IHBB", 6 << 28, len(octets), protocol, 64)
     tag = b"" if vlan is None else struct.pack(">HH", 0x8100, vlan)
@@ -73,11 +71,8 @@ def pcap(octets: Iterable[bytes], *, snaplen: int = 262144, step: int = 1_000_00
 
     snaplen: most octets of a frame. step: nanoseconds from one frame to the next.
     """
-    times = itertools.count(1_700_000_000_000_000_000, step)
-    cut = [
-        (time, whole, max(0, len(whole) - snaplen))
-        for time, whole in zip(times, octets, strict=False)
-    ]
+    timed = zip(itertools.count(1_700_000_000_000_000_000, step), octets, strict=False)
+    cut = [(time, whole, max(0, len(whole) - snaplen)) for time, whole in timed]
     return stamped(cut, snaplen=snaplen, unit=1000)
 
 
@@ -98,9 +93,8 @@ def stamped(
     for time, octets, lacks in captured:
         left = octets[: len(octets) - lacks]
         seconds, fraction = divmod(time, 1_000_000_000)
-        file += (
-            struct.pack(order + "IIII", seconds, fraction // unit, len(left), len(octets)) + left
-        )
+        file += struct.pack(order + "IIII", seconds, fraction // unit, len(left), len(octets))
+        file += left
     return bytes(file)
 
 
