@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from scapy_mpa.capture import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
+from scapy_mpa.stream.events import ChunksMissing, ErrorFound, Event, FPDURecovered, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
@@ -106,8 +106,8 @@ def stream(sizes: list[int], *, markers: bool, crc: bool = True) -> tuple[bytes,
 
 
 def wrong(events: list[Event]) -> list[Event]:
-    """Errors and gaps."""
-    return [each for each in events if isinstance(each, ErrorFound | GapFound)]
+    """Errors, gaps and missing chunks."""
+    return [each for each in events if isinstance(each, ErrorFound | GapFound | ChunksMissing)]
 
 
 def gaps(events: list[Event], base: int, direction: int = 0) -> list[tuple[int, int]]:

@@ -194,14 +194,11 @@ class Row:
             verdict = verdicts[self._words[at]] if verdicts else usual
             if verdict == ".":
                 continue
-            wrong = fpdu.damage.ulpdu_length if fpdu.damage else None
-            length = fpdu.ulpdu_length if wrong is None else wrong
             crc = {"u": "unknown", "g": "good"}.get(
                 usual if verdict == "?" else verdict, "bad" if harmed else "good"
             )
-            found.append(
-                (Report(fpdu.seq_offset, length, crc if self._crc else "off"), verdict != "?")
-            )
+            report = Report(fpdu.seq_offset, fpdu.length_field, crc if self._crc else "off")
+            found.append((report, verdict != "?"))
         return found
 
     def check_fpdus(self, expected: str) -> set[int]:

@@ -74,28 +74,22 @@ def test_figures(figure: str, initiator: str, responder: str, result: str, crc: 
     talk = Talk()
     talk.say(0, request(**asked))
     at = talk.say(1, reply(**answered))
-    sent: tuple[list[bytes], list[bytes]] = [], []
-    markers: list[bool] | None = None
-    if result != "close":
-        version, agreed = int(result[2]), result[-3:]
-        # M of the receive direction of Initiator and Responder.  The peer sends the Markers.
-        markers = [agreed[2] == "1", agreed[0] == "1"]
-        crcs = bool(asked["crc"] or answered["crc"])
-        for direction in (0, 1):
-            ulpdus = [of_version(each, version) for each in ULPDUS]
-            octets, _ = build_stream(ulpdus, markers=markers[direction], crc=crcs)
-            talk.say(direction, octets, size=700)
-            sent[direction].extend(ulpdus)
+    ulpdus = [] if result == "close" else [of_version(each, int(result[2])) for each in ULPDUS]
+    # M of the receive direction of Initiator and Responder.  The peer sends the Markers.
+    markers, crcs = [result[-1] == "1", result[-3] == "1"], bool(asked["crc"] or answered["crc"])
+    for direction in (0, 1) if ulpdus else ():
+        octets, _ = build_stream(ulpdus, markers=markers[direction], crc=crcs)
+        talk.say(direction, octets, size=700)
     talk.close()
     events = talk.fed(Dialect.RFC5044)
     end = ended(events)
     for direction in (0, 1):
         found = fpdus(events, direction)
-        assert [each.ulpdu for each in found] == sent[direction]
+        assert [each.ulpdu for each in found] == ulpdus
         assert {each.located_by for each in found} <= {"start", "length"}
-    if markers is not None:
+    if ulpdus:
         assert [half.markers for half in end.halves] == markers
-        assert end.crc is bool(asked["crc"] or answered["crc"])
+        assert end.crc is crcs
         checks = Checks()
         assert not of(ErrorFound, [each for event in events for each in checks.take(event)])
     else:

@@ -112,7 +112,7 @@ class _Side:
         truth = half.truth
         self.whole = [captured.is_whole(fpdu.start, fpdu.end) for fpdu in truth]
         self.carried = [captured.is_carried(fpdu.start, fpdu.end) for fpdu in truth]
-        self.wrong_length = [_is_wrong(fpdu) for fpdu in truth]
+        self.wrong_length = [fpdu.length_field != fpdu.ulpdu_length for fpdu in truth]
         self.sound = [
             whole and (fpdu.crc_ok is True if dimensions.crc else fpdu.damage is None)
             for whole, fpdu in zip(self.whole, truth, strict=True)
@@ -129,7 +129,7 @@ class _Side:
         for fpdu, is_wrong in zip(self.half.truth, self.wrong_length, strict=True):
             claimed.append(not self.dimensions.crc and fpdu.start < claimed_until)
             if is_wrong:
-                claimed_until = max(claimed_until, self._reading(fpdu, _length_field(fpdu))[0])
+                claimed_until = max(claimed_until, self._reading(fpdu, fpdu.length_field)[0])
         return claimed
 
     def rows(self) -> Iterator[range]:
@@ -364,7 +364,7 @@ class _Side:
         if certain[index]:
             if not self.wrong_length[index]:
                 return True
-            end = self._reading(truth[index], _length_field(truth[index]))[0]
+            end = self._reading(truth[index], truth[index].length_field)[0]
             # The captured stretch around the start of the FPDU.
             stretch = self.captured.captured_until(truth[index].start, len(self.half.octets))
             followers = range(index + 1, len(truth))
@@ -401,20 +401,18 @@ class _Side:
 
     def _wanted_damaged(self, fpdu: TrueFPDU, *, wrong: bool, required: bool) -> Wanted:
         """A damaged FPDU, with the values of its fields."""
-        length = _length_field(fpdu)
+        length = fpdu.length_field
         if not wrong:
-            return self._reported(
-                fpdu, length, fpdu.markers, fpdu.ulpdu, required=required, is_cut=False
-            )
+            numbers = length, fpdu.markers
+            return self._reported(fpdu, *numbers, fpdu.ulpdu, required=required, is_cut=False)
         _, markers, places = self._reading(fpdu, length)
         return self._reported(fpdu, length, markers, self.captured.seen(places), required=required)
 
     def _statement_without_markers(self, fpdu: TrueFPDU) -> Statement:
         """The statement for an FPDU with a wrong length, if its Markers are read as payload."""
-        length = _length_field(fpdu)
         begin = fpdu.seq_offset + 2
-        ulpdu = self.captured.seen(range(begin, begin + length))
-        return self._reported(fpdu, length, 0, ulpdu).statement
+        ulpdu = self.captured.seen(range(begin, begin + fpdu.length_field))
+        return self._reported(fpdu, fpdu.length_field, 0, ulpdu).statement
 
     def _wanted_garbled(self, fpdu: TrueFPDU) -> Wanted | None:
         """An FPDU as its first captured copies show it, if its length was captured."""
@@ -498,14 +496,3 @@ def continuations(headers: Sequence[Header]) -> int:
         elif size > 0:
             messages += (header.msn, header.mo) == (before.msn, (before.mo or 0) + size)
     return messages + sum(count for count in steps.values() if count > 0)
-
-
-def _length_field(fpdu: TrueFPDU) -> int:
-    """The value of an FPDU's ULPDU_Length field."""
-    wrong = fpdu.damage and fpdu.damage.ulpdu_length
-    return fpdu.ulpdu_length if wrong is None else wrong
-
-
-def _is_wrong(fpdu: TrueFPDU) -> bool:
-    """Whether an FPDU's ULPDU_Length field is wrong."""
-    return _length_field(fpdu) != fpdu.ulpdu_length

@@ -224,15 +224,9 @@ def _alone(octets: bytes, scale: int) -> Pair:
     """Connections with one captured segment.  It repeats these octets; the clean one has FPDUs."""
     clean, _ = mpastream.build_stream(_writes(3 * MSS, mulpdu=64))
     bodies = (octets * MSS)[:MSS], clean[100 : 100 + MSS]
-    return Pair(
-        *(
-            [
-                pcapfile.frame(Segment(0, 1000, 1, PSH | ACK, body), hosts=_Flow(number).hosts)
-                for number in range(scale)
-            ]
-            for body in bodies
-        )
-    )
+    sent = [Segment(0, 1000, 1, PSH | ACK, body) for body in bodies]
+    flows = [_Flow(number) for number in range(scale)]
+    return Pair(*([frame for flow in flows for frame in flow.frames([each])] for each in sent))
 
 
 def _apart(octets: bytes, rng: random.Random, count: int) -> bytes:

@@ -55,6 +55,12 @@ class TrueFPDU:
     crc_ok: bool | None
     damage: Damage | None = None
 
+    @property
+    def length_field(self) -> int:
+        """The value of the ULPDU_Length field, right or wrong."""
+        wrong = self.damage and self.damage.ulpdu_length
+        return self.ulpdu_length if wrong is None else wrong
+
 
 def crc_field(octets: bytes) -> bytes:
     """The CRC32c of octets in wire order (RFC 5044 4.4, figures 5 and 6)."""

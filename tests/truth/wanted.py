@@ -37,27 +37,20 @@ class Wanted:
     in_time: Statement | None = None
     """The report of the first copies alone, if later copies brought more octets."""
 
-    def statement_with(self, markers: int) -> Statement:
-        """The right statement for a report with so many Markers."""
-        return self.unmarked if self.unmarked is not None and markers == 0 else self.statement
-
     def is_reported_by(self, statement: Statement) -> bool:
         """Whether a statement is a right report of this FPDU."""
-        full = self.statement_with(statement.markers)
-        early = self.in_time
+        full, early = self.statement, self.in_time
+        if self.unmarked is not None and statement.markers == 0:
+            full = self.unmarked
         if self.may_be_unknown and statement.crc == "unknown":
             full = full._replace(crc="unknown")
             early = early and early._replace(crc="unknown")
+        payload = statement.payload
         if early is not None and statement.crc == early.crc:
-            payload = statement.payload
-            return (
-                statement._replace(header=early.header, payload=b"") == early._replace(payload=b"")
-                and statement.header in (early.header, full.header)
-                and full.payload.startswith(payload)
-                and payload.startswith(early.payload)
-            )
+            is_begun = full.payload.startswith(payload) and payload.startswith(early.payload)
+            headers = early.header, full.header
+            same = early._replace(header=statement.header, payload=payload)
+            return is_begun and statement.header in headers and statement == same
         if self.is_cut:
-            return statement._replace(payload=b"") == full._replace(
-                payload=b""
-            ) and full.payload.startswith(statement.payload)
+            return statement == full._replace(payload=payload) and full.payload.startswith(payload)
         return statement == full
