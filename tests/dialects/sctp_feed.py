@@ -100,15 +100,8 @@ class Talk:
         return self.ssns[side] - 1
 
 
-_CONTROLS = {
-    "I": sctp.INITIATE,
-    "A": sctp.ACCEPT,
-    "R": sctp.REJECT,
-    "T": sctp.TERMINATE,
-    "EI": sctp.ENHANCED_INITIATE,
-    "EA": sctp.ENHANCED_ACCEPT,
-    "ER": sctp.ENHANCED_REJECT,
-}
+_CONTROLS = dict(zip(("I", "A", "R", "T", "EI", "EA", "ER"), range(1, 8), strict=True))
+"""Names of function codes (RFC 5043 5.2.3, RFC 6581 7)."""
 
 
 def talk_of(words: str, **options: Any) -> Talk:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,6 +25,7 @@ from scapy_mpa.session.packets import Packets
 from scapy_mpa.stream.flows import Flows
 from tests.session.plain import Interface
 from tests.straight.ways import as_pcapng
+from tests.stream.work import watched
 from tests.truth import pcapfile
 
 FEW, MANY = 200, 1200
@@ -98,11 +98,7 @@ def calls(work: Callable[[bytes], None], octets: bytes) -> Counter[str]:
             found[frame.f_code.co_filename] += 1
 
     work(octets)
-    sys.setprofile(note)
-    try:
-        work(octets)
-    finally:
-        sys.setprofile(None)
+    watched(lambda: work(octets), note)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -82,8 +83,15 @@ def test_messages_that_follow_each_other(seed: int, window: int) -> None:
             assert taker._budget.room <= HELD_IN_TOTAL - held
 
 
-def rows_of(frames: list[bytes]) -> list[Any]:
-    """The rows of FPDUs."""
+def rows_of(ulpdus: list[bytes], hosts: Iterable[str] = ("10.0.0.1",)) -> list[Any]:
+    """The rows of FPDUs that each of these hosts sends."""
+    talk = started()
+    talk.say(0, mpastream.build_stream(ulpdus)[0], size=60_000)
+    frames = [
+        frame
+        for host in hosts
+        for frame in pcapfile.frames(talk.segments, hosts=(host, "10.0.1.1"))
+    ]
     reading = Reading(open_capture(io.BytesIO(pcapfile.pcap(frames))))
     return [row for rows in reading.rows() for row in rows if type(row) is tuple]
 
@@ -98,10 +106,7 @@ def messages_in(rows: list[Any]) -> list[Any]:
 
 def test_rows_with_a_hole() -> None:
     """A message after missing octets may have begun in them."""
-    talk = started()
-    for _ in range(4):
-        talk.say(0, mpastream.build_stream(messages.write(1, 0, b"w"))[0])
-    first, _, *others = rows_of(pcapfile.frames(talk.segments))
+    first, _, *others = rows_of(4 * messages.write(1, 0, b"w"))
     found = messages_in([first, *others])
     assert [message.complete for message in found] == [True, False, True]
 
@@ -109,10 +114,8 @@ def test_rows_with_a_hole() -> None:
 @pytest.mark.parametrize("parts", [LISTED_PARTS, LISTED_PARTS + 1, LISTED_PARTS + 9])
 def test_messages_of_very_many_rows(parts: int) -> None:
     """A message does not list all its parts."""
-    talk = started()
     ulpdus = [messages.tagged_header(0, 1, at, at == parts - 1) + b"w" for at in range(parts)]
-    talk.say(0, mpastream.build_stream(ulpdus)[0], size=60_000)
-    (message,) = messages_in(rows_of(pcapfile.frames(talk.segments)))
+    (message,) = messages_in(rows_of(ulpdus))
     assert (message.fpdus, message.complete, len(message.parts)) == (parts, True, LISTED_PARTS)
 
 
@@ -121,12 +124,7 @@ def test_the_message_that_was_held_longest_is_reported_first(
 ) -> None:
     """The order holds even if many connections begin a message at once."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 2_000)
-    talk = started()
-    talk.say(0, mpastream.build_stream([messages.tagged_header(0, 1, 0, False) + b"w"])[0])
-    frames = [
-        frame
-        for number in range(40)
-        for frame in pcapfile.frames(talk.segments, hosts=(f"10.0.0.{number}", "10.0.1.1"))
-    ]
-    early = [each.connection.number for each in Messages(fpdus=False).added_to(rows_of(frames))]
+    begun = [messages.tagged_header(0, 1, 0, False) + b"w"]
+    rows = rows_of(begun, [f"10.0.0.{number}" for number in range(40)])
+    early = [each.connection.number for each in Messages(fpdus=False).added_to(rows)]
     assert len(early) > 20 and early == [*range(len(early))]

@@ -11,7 +11,22 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["calls", "peak", "steps", "traced"]
+__all__ = ["calls", "peak", "steps", "traced", "watched"]
+
+
+def watched(
+    work: Callable[[], object],
+    note: Any,
+    current: Callable[[], Any] = sys.getprofile,
+    change: Callable[[Any], None] = sys.setprofile,
+) -> None:
+    """Do ``work``, and let ``note`` profile it, or trace it."""
+    before = current()
+    change(note)
+    try:
+        work()
+    finally:
+        change(before)
 
 
 def calls(work: Callable[[], object]) -> int:
@@ -22,12 +37,7 @@ def calls(work: Callable[[], object]) -> int:
         nonlocal count
         count += what in ("call", "c_call")
 
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
+    watched(work, note)
     return count
 
 
@@ -47,12 +57,7 @@ def steps(work: Callable[[], object], package: str) -> int:
         count += what == "line"
         return note
 
-    before = sys.gettrace()
-    sys.settrace(note)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
+    watched(work, note, sys.gettrace, sys.settrace)
     return count
 
 

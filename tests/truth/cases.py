@@ -67,10 +67,8 @@ class Case:
     def endpoints(self) -> tuple[str, str]:
         """Addresses and ports of Initiator and Responder, as records have them."""
         host = "[{}]:{}" if "IPv6" in self.dimensions.network else "{}:{}"
-        return (
-            host.format(self.hosts[INITIATOR], self.ports[INITIATOR]),
-            host.format(self.hosts[RESPONDER], self.ports[RESPONDER]),
-        )
+        initiator, responder = map(host.format, self.hosts, self.ports)
+        return initiator, responder
 
     def frames(self) -> list[bytes]:
         """The frames, not cut to the snap length."""

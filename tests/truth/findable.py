@@ -290,13 +290,13 @@ class _Side:
         truth = self.half.truth
         knows = self._knows_enough(peer)
         certain = self._certain(peer)
+        both = self.knows_startup and peer.knows_startup
         for index, fpdu in enumerate(truth):
             if self.sound[index]:
                 required = knows and (
                     not self._may_be_payload(index) if self.dimensions.crc else certain[index]
                 )
                 sound = self._wanted(fpdu, fpdu.end, required=required)
-                both = self.knows_startup and peer.knows_startup
                 may_be_unknown = bool(self.dimensions.snap) and not (self.dimensions.crc or both)
                 yield replace(sound, may_be_unknown=may_be_unknown)
             elif fpdu.damage is not None and self._is_readable(index):
@@ -314,7 +314,6 @@ class _Side:
             elif self.dimensions.snap and self.carried[index]:
                 until = self.captured.captured_until(fpdu.start, fpdu.end)
                 at_last = self.captured.captured_until(fpdu.start, fpdu.end, at_last=True)
-                both = self.knows_startup and peer.knows_startup
                 if until < at_last:
                     late = self._wanted(fpdu, at_last, required=False)
                     early = self._wanted(fpdu, max(until, fpdu.seq_offset + 2), required=False)
