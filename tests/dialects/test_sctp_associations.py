@@ -227,13 +227,10 @@ def test_ppids_without_evidence(dialect: Dialect | None) -> None:
 
 def test_cut_header_is_counted() -> None:
     """A cut header is counted. Without SCTP the packet is "not TCP"."""
-    octets = ALL[0]
-    cut = Decoder(lambda packet: None)
-    assert cut.segment(Frame(1, 0, 1, octets[:40], len(octets), None)) is None
-    assert cut.not_followed == {"SCTP header cut": 1}
-    other = Decoder()
-    assert other.segment(Frame(1, 0, 1, octets, len(octets), None)) is None
-    assert other.not_followed == {"not TCP": 1}
+    cut, octets = Decoder(lambda packet: None), ALL[0]
+    for decoder, upto, why in ((cut, 40, "SCTP header cut"), (Decoder(), 1000, "not TCP")):
+        assert decoder.segment(Frame(1, 0, 1, octets[:upto], len(octets), None)) is None
+        assert decoder.not_followed == {why: 1}
 
 
 def test_rfc4960_6_8_checksum() -> None:

@@ -86,6 +86,8 @@ HEADERS = st.one_of(
     st.builds(messages.untagged_header, st.just(messages.SEND), NUMBERS, NUMBERS, NUMBERS, LAST),
 )
 
+BACKWARDS = [messages.tagged_header(messages.WRITE, 0, to, to == 0) for to in (1 << 32, 0)]
+
 
 @given(
     seed=st.integers(0, 2**32),
@@ -100,14 +102,7 @@ HEADERS = st.one_of(
 # A whole FPDU has fewer octets than a DDP header.
 @example(seed=0, headers=[], lengths=[5] * 12, markers=False, size=16, damaged=False)
 # The Last segment of a Write has a lower Tagged Offset than the first.
-@example(
-    seed=0,
-    headers=[messages.tagged_header(messages.WRITE, 0, to, to == 0) for to in (1 << 32, 0)],
-    lengths=[],
-    markers=False,
-    size=100,
-    damaged=False,
-)
+@example(seed=0, headers=BACKWARDS, lengths=[], markers=False, size=100, damaged=False)
 def test_fpdus_of_any_length(
     seed: int, headers: list[bytes], lengths: list[int], markers: bool, size: int, damaged: bool
 ) -> None:

@@ -46,7 +46,7 @@ def capture(segments: Sequence[Segment]) -> list[tuple[int, bytes]]:
 
 
 def in_blocks(
-    frames: list[tuple[int, bytes]], size: int, apart_ns: int, times: int = 2
+    frames: list[tuple[int, bytes]], size: int, apart_ns: int, times: int
 ) -> Iterator[tuple[int, bytes]]:
     """Blocks of frames of one interface, each followed by the same packets of the others.
 

@@ -118,7 +118,7 @@ class Row:
         self._crc, self._startup = crc, startup
         isn = ISN if wrap is None else (-wrap - 1 - REQUEST) % 2**32
         self.base = isn + 1 + REQUEST
-        self.fates: list[str] = []
+        fates: list[str] = []
         self._words: list[int] = []
         ulpdus, harm = [], list[tuple[str, bool]]()
         first = 0 if startup == "QA" else 1000
@@ -129,19 +129,18 @@ class Row:
                 number = first + len(ulpdus)
                 ulpdus.append(ulpdu_of(match["kind"], int(match["size"] or 0), number))
                 harm.append((match["damage"] or "", bool(match["sender"])))
-                self.fates.append(match["fate"] or "")
+                fates.append(match["fate"] or "")
                 self._words.append(at)
         plain = build_stream(ulpdus, markers=markers, crc=crc)[1]
-        damage = {
-            at: _damage(*each, at, plain) for at, each in enumerate(harm) if each[0] or each[1]
-        }
+        damage = {at: _damage(*each, at, plain) for at, each in enumerate(harm) if any(each)}
         idle = bytes(4) if first else b"\xde\xad\xbe\xef"
         self.octets, self.truth = build_stream(
             ulpdus, markers=markers, crc=crc, damage=damage, idle_crc_field=idle
         )
         holes, cut = [], []
         self._late: list[tuple[int, int]] = []
-        for fpdu, fate in zip(self.truth, self.fates, strict=True):
+        self._fated = list(zip(self.truth, fates, strict=True))
+        for fpdu, fate in self._fated:
             begin, _, end = fate[1:].rstrip("=").partition(":")
             if fate[:1] in ("-", "+"):
                 first = fpdu.start + int(begin or 0)
@@ -160,12 +159,10 @@ class Row:
         snaps = dict[int, int | None]()
         lacking = self.holes + self._late
         edges = {0, len(self.octets), *(place for hole in lacking for place in hole)}
-        for fpdu, fate in zip(self.truth, self.fates, strict=True):
+        for fpdu, fate in self._fated:
             if not size or fate[:1] == "/":
                 edges |= {fpdu.start, fpdu.end}
-        fate_at = {
-            fpdu.start: fate for fpdu, fate in zip(self.truth, self.fates, strict=True) if fate
-        }
+        fate_at = {fpdu.start: fate for fpdu, fate in self._fated if fate}
         for begin, end in pairwise(sorted(edges)):
             fate = fate_at.get(begin, "")
             is_captured = not any(start <= begin < stop for start, stop in lacking)
@@ -174,11 +171,7 @@ class Row:
             talk.say(0, self.octets[begin:end], size=size or None, captured=is_captured)
             if acknowledged:
                 talk.say(1, flags=ACK)
-        again = [
-            (fpdu.start + 50, fpdu.end)
-            for fpdu, fate in zip(self.truth, self.fates, strict=True)
-            if fate.endswith("=")
-        ]
+        again = [(fpdu.start + 50, fpdu.end) for fpdu, fate in self._fated if fate.endswith("=")]
         for begin, end in self._late + again:
             talk.copy(0, self.base + begin, self.octets[begin:end])
         talk.close()
@@ -188,7 +181,7 @@ class Row:
         """The reports that may come, each with whether it must come; see :func:`check`."""
         verdicts = words.split()
         found = []
-        for at, (fpdu, fate) in enumerate(zip(self.truth, self.fates, strict=True)):
+        for at, (fpdu, fate) in enumerate(self._fated):
             harmed = fpdu.damage is not None and fpdu.crc_ok is not True
             usual = "." if fate[:1] == "-" else "u" if fate[:1] == "/" else "b" if harmed else "g"
             verdict = verdicts[self._words[at]] if verdicts else usual
@@ -235,9 +228,7 @@ class Row:
         }
         assert found >= due
         assert not of(OverlapDiffers, self.events)
-        wrong = [
-            each for each in self.truth if each.damage and each.damage.ulpdu_length is not None
-        ]
+        wrong = [each for each in self.truth if each.length_field != each.ulpdu_length]
         for at, code in found - due:
             # Without CRCs, Markers contradict a wrong length.
             contradicted = not self._crc and code is ErrorCode.MARKER_MISMATCH

@@ -100,11 +100,6 @@ class Unit:
     flags: int = U | B | E
     stream: int = 0
 
-    @property
-    def ddp_ssn(self) -> int:
-        """The place of the chunk in the order of its session."""
-        return int.from_bytes(self.user_data[:2], "big")
-
     def fragments(self, size: int) -> list[Unit]:
         """The same user data in DATA chunks of ``size`` octets.  The next TSNs must be free."""
         starts = range(0, max(1, len(self.user_data)), size)

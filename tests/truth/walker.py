@@ -61,7 +61,7 @@ from crc32c import crc32c
 
 from tests.captures import expectation
 
-FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+SYN, ACK = 0x02, 0x10
 
 REQUEST_KEY = b"MPA ID Req Frame"
 REPLY_KEY = b"MPA ID Rep Frame"
@@ -72,11 +72,9 @@ RTR_KEYS = b"MPA ID Rtr Frame", b"MPA ID RtR Frame"
 class TCPSegment:
     """One captured TCP segment.  A snap length may have cut its payload."""
 
-    frame: int
     src: tuple[bytes, int]
     dst: tuple[bytes, int]
     seq: int
-    ack: int
     flags: int
     payload: bytes
 
@@ -194,7 +192,7 @@ def read_pcap(path: pathlib.Path) -> Iterator[bytes]:
         at += 16 + length
 
 
-def parse_frame(number: int, octets: bytes) -> TCPSegment | None:
+def parse_frame(octets: bytes) -> TCPSegment | None:
     """The TCP segment in an Ethernet frame; None for any other traffic."""
     ethertype = int.from_bytes(octets[12:14], "big")
     at = 14
@@ -215,9 +213,9 @@ def parse_frame(number: int, octets: bytes) -> TCPSegment | None:
         return None
     if protocol != 6:
         return None
-    sport, dport, seq, ack, size, flags = struct.unpack_from(">HHIIBB", octets, at)
+    sport, dport, seq, size, flags = struct.unpack_from(">HHI4xBB", octets, at)
     payload = octets[at + 4 * (size >> 4) : end]
-    return TCPSegment(number, (src, sport), (dst, dport), seq, ack, flags, payload)
+    return TCPSegment((src, sport), (dst, dport), seq, flags, payload)
 
 
 def group(segments: list[TCPSegment]) -> list[Connection]:
@@ -314,8 +312,7 @@ def walk_fpdus(
 def reassembled(path: pathlib.Path) -> tuple[int, list[Connection]]:
     """Number of frames in the capture, and its connections with their streams."""
     frames = [*read_pcap(path)]
-    segments = [parse_frame(number, frame) for number, frame in enumerate(frames, 1)]
-    connections = group([each for each in segments if each is not None])
+    connections = group([each for each in map(parse_frame, frames) if each is not None])
     for connection in connections:
         reassemble(connection)
     return len(frames), connections
