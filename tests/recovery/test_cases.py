@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,8 @@ CASES = {
         f"{situation}, Markers {markers}, {seed}": partial(
             case_of, situation, seed, markers=markers
         )
-        for situation in SITUATIONS
+        for situation, markers, seed in product(SITUATIONS, ("neither", "both"), range(3))
         if situation != ANYTHING
-        for markers in ("neither", "both")
-        for seed in range(3)
     },
 }
 """Cases from the product of all dimensions, and one situation at a time."""

@@ -9,7 +9,6 @@ from typing import Any
 from scapy_mpa.craft import Segment
 
 Record = dict[str, Any]
-INITIATOR = "10.0.0.1:40000"
 
 
 def places(segments: Sequence[Segment], side: int | None = None) -> list[int]:

@@ -13,7 +13,7 @@ from tests.stream.feed import feed, fpdus, of
 from tests.truth import messages
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, TrueFPDU, build_stream, startup_frame
 
-INITIATOR, RESPONDER = "10.0.0.1:40000", "10.0.0.2:4000"
+INITIATOR = "10.0.0.1:40000"
 ULPDUS = [messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 9)]
 
 # The text of an RFC, sent over TCP.

@@ -96,13 +96,9 @@ class Talk:
         """The segments as captured, one a millisecond."""
         return [as_segment(number, each) for number, each in enumerate(self.segments, 1)]
 
-    def fed(self, dialect: Dialect | None = None, *, straight: bool = True) -> list[Event]:
-        """The events of this connection alone.
-
-        :param dialect: the forced dialect.
-        :param straight: whether the straight path may read segments.
-        """
-        return feed(self.captured(), dialect, straight=straight)
+    def fed(self, dialect: Dialect | None = None) -> list[Event]:
+        """The events of this connection alone, perhaps with a forced dialect."""
+        return feed(self.captured(), dialect)
 
 
 def say_startup(

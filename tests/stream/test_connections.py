@@ -122,9 +122,8 @@ def test_situations(words: str) -> None:
     for number in range(len(endings)):
         for direction in (0, 1):
             ulpdus = found(events, number, direction)
-            assert sorted(ulpdus) == sorted(ULPDUS[: len(ulpdus)]) and (
-                len(ulpdus) == len(ULPDUS) or "reset" in endings
-            )
+            assert sorted(ulpdus) == sorted(ULPDUS[: len(ulpdus)])
+            assert len(ulpdus) == len(ULPDUS) or "reset" in endings
     assert not [each for each in events if isinstance(each, GapFound)]
     assert not [each for each in events if isinstance(each, ErrorFound) and "reset" not in endings]
 

@@ -27,10 +27,10 @@ from scapy_mpa.craft.impairments import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from tests.craft.reading import known, plain, printed
-from tests.stream.crafted import INITIATOR, Record, fpdu_keys, of, places
+from tests.stream.crafted import Record, fpdu_keys, of, places
 from tests.stream.feed import fpdus
 from tests.stream.scene import Octets, Scene
-from tests.stream.startup import ended, reply, request
+from tests.stream.startup import INITIATOR, ended, reply, request
 from tests.truth import messages
 from tests.truth.mpastream import build_stream
 

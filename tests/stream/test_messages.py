@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage
 
-WRITE, READ_RESPONSE, SEND = messages.WRITE, messages.READ_RESPONSE, messages.SEND
+WRITE, SEND = messages.WRITE, messages.SEND
 
 
 def delivered(
@@ -128,15 +128,13 @@ def test_the_frame_that_completes_a_message(ulpdus: list[bytes], markers: bool) 
         assert (only.frame, only.time_ns) == (8, 8_000_000)
 
 
-def untagged(
-    *pieces: tuple[int, int], last: int | None = None, msn: int = 1, opcode: int = SEND
-) -> list[bytes]:
-    """Segments of one Untagged message, each with (MO, octets).
+def untagged(*pieces: tuple[int, int], last: int | None = None, msn: int = 1) -> list[bytes]:
+    """Segments of one Send, each with (MO, octets).
 
     :param last: the segment with the Last flag.
     """
     return [
-        messages.untagged_header(opcode, 0, msn, mo, index == last) + bytes(length)
+        messages.untagged_header(SEND, 0, msn, mo, index == last) + bytes(length)
         for index, (mo, length) in enumerate(pieces)
     ]
 
@@ -214,16 +212,8 @@ def skipped(found: list[MessageRecovered]) -> list[tuple[int | None, int | None,
 
 def duplicates(found: list[MessageRecovered]) -> str:
     """The MSNs of messages with captured parts, as ``7``, or ``7+2`` with two duplicates."""
-    return " ".join(
-        f"{each.msn}+{each.duplicates}" if each.duplicates else str(each.msn)
-        for each in found
-        if each.fpdus
-    )
-
-
-def sends(msns: Iterable[int], before: str = "") -> str:
-    """The words of Sends with these MSNs, each after other words."""
-    return " ".join(f"{before} >S#{msn}" for msn in msns)
+    counted = [(each.msn, each.duplicates) for each in found if each.fpdus]
+    return " ".join(f"{msn}+{again}" if again else str(msn) for msn, again in counted)
 
 
 @pytest.mark.parametrize(
@@ -320,9 +310,8 @@ def test_missing_stretches_are_limited() -> None:
     """A message lists a limited number of missing stretches, and keeps limited parts."""
     count = LISTED_PARTS + 100
     (found,) = delivered(untagged(*((10 * at, 5) for at in range(1, count))), markers=False)
-    assert found.missing == tuple(
-        (0, 10) if at == 0 else (10 * at + 5, 5) for at in range(LISTED_STRETCHES)
-    )
+    after = tuple((10 * at + 5, 5) for at in range(1, LISTED_STRETCHES))
+    assert found.missing == ((0, 10), *after)
     assert (found.fpdus, found.captured_length) == (count - 1, 5 * LISTED_PARTS)
 
 

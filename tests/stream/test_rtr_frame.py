@@ -99,9 +99,8 @@ def test_situations(at: int) -> None:
             third = seen(events)[2]
             assert (third.startup.kind, third.dialect) == ("rtr", PROPOSAL)
             assert (third.direction, third.seq) == scene.at[2]
-        assert [each.markers for each in ended(events).halves] == [
-            bool(markers)
-        ] * 2 or "R" in words
+        found = [each.markers for each in ended(events).halves]
+        assert found == [bool(markers)] * 2 or "R" in words
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))

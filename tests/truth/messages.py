@@ -95,10 +95,8 @@ def send(
     return untagged_message(opcode, 0, msn, payload, mulpdu, invalidate_stag)
 
 
-def terminate(
-    layer: int, etype: int, error_code: int, ulpdu: bytes | None = None, msn: int = 1
-) -> list[bytes]:
-    """Terminate on QN 2 (RFC 5040 4.8).
+def terminate(layer: int, etype: int, error_code: int, ulpdu: bytes | None = None) -> list[bytes]:
+    """Terminate on QN 2 with MSN 1 (RFC 5040 4.8).
 
     ulpdu: the one in error. Its length, its DDP header and, for a Read Request, its RDMAP header
     are copied. M, D and R show what was copied. Reserved bits are zero.
@@ -111,7 +109,7 @@ def terminate(
             size, header_control = size + 28, 0b111
         copied = len(ulpdu).to_bytes(2, "big") + ulpdu[:size]
     control = layer << 28 | etype << 24 | error_code << 16 | header_control << 13
-    return untagged_message(TERMINATE, 2, msn, control.to_bytes(4, "big") + copied)
+    return untagged_message(TERMINATE, 2, 1, control.to_bytes(4, "big") + copied)
 
 
 def immediate_data(msn: int, data: int, *, solicited_event: bool = False) -> list[bytes]:
