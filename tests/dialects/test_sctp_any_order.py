@@ -37,11 +37,8 @@ def session(
 
 def found_in(events: list[Event]) -> set[tuple[int, int, bytes]]:
     """Sender, TSN and octets of what was found. Nothing is found twice."""
-    found = [
-        (side_of(each), each.seq, each.octets)
-        for each in events
-        if isinstance(each, (DDPSegmentRecovered, SessionControlSeen))
-    ]
+    units = [each for each in events if isinstance(each, (DDPSegmentRecovered, SessionControlSeen))]
+    found = [(side_of(each), each.seq, each.octets) for each in units]
     assert len(found) == len(set(found))
     return set(found)
 

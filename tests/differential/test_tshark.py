@@ -61,13 +61,9 @@ NOT_COMPARED: dict[str, dict[int, str]] = {
 """Connections left out, by capture: why, with the numbers of the frames that show it."""
 
 PAYLOAD_SHOWN = {
-    (True, Opcode.WRITE),
-    (True, Opcode.READ_RESPONSE),
-    (False, Opcode.READ_REQUEST),
-    (False, Opcode.SEND),
-    (False, Opcode.SEND_WITH_INVALIDATE),
-    (False, Opcode.SEND_WITH_SE),
-    (False, Opcode.SEND_WITH_SE_AND_INVALIDATE),
+    *((True, each) for each in (Opcode.WRITE, Opcode.READ_RESPONSE)),
+    *((False, each) for each in (Opcode.READ_REQUEST, Opcode.SEND, Opcode.SEND_WITH_INVALIDATE)),
+    *((False, each) for each in (Opcode.SEND_WITH_SE, Opcode.SEND_WITH_SE_AND_INVALIDATE)),
 }
 """T bit and opcode for which Wireshark shows what follows the headers.  It does not for Immediate
 Data (which it does not know), Atomics, reserved opcodes and opcodes with the wrong T bit."""

@@ -68,9 +68,8 @@ def talk_of(rng: random.Random) -> Talk:
 def test_messages_that_follow_each_other(seed: int, window: int) -> None:
     """Rows give the same messages as events, in batches of any size.  All memory is counted."""
     rng = random.Random(seed)
-    frames = [
-        pcapfile.frames(talk_of(rng).segments, ports=(40000 + number, 4000)) for number in range(4)
-    ]
+    ports = [(40000 + number, 4000) for number in range(4)]
+    frames = [pcapfile.frames(talk_of(rng).segments, ports=each) for each in ports]
     octets = pcapfile.pcap(by_turns(rng, frames))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "_CHUNK", window)
@@ -87,11 +86,8 @@ def rows_of(ulpdus: list[bytes], hosts: Iterable[str] = ("10.0.0.1",)) -> list[A
     """The rows of FPDUs that each of these hosts sends."""
     talk = started()
     talk.say(0, mpastream.build_stream(ulpdus)[0], size=60_000)
-    frames = [
-        frame
-        for host in hosts
-        for frame in pcapfile.frames(talk.segments, hosts=(host, "10.0.1.1"))
-    ]
+    ends = [(host, "10.0.1.1") for host in hosts]
+    frames = [frame for pair in ends for frame in pcapfile.frames(talk.segments, hosts=pair)]
     reading = Reading(open_capture(io.BytesIO(pcapfile.pcap(frames))))
     return [row for rows in reading.rows() for row in rows if type(row) is tuple]
 

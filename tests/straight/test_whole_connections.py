@@ -72,10 +72,8 @@ def check(records: list[dict[str, Any]], connections: list[tuple[Half, Half]]) -
     assert not {"gap", "error", "overlap"} & set(kinds)
     assert kinds.count("connection") == len(connections)
     assert kinds.count("startup") == 2 * len(connections)
-    found = sorted(
-        (each["seq"], each["ulpdu_length"]) for each in records if each["type"] == "fpdu"
-    )
-    assert found == sorted(
+    fpdus = [each for each in records if each["type"] == "fpdu"]
+    assert sorted((each["seq"], each["ulpdu_length"]) for each in fpdus) == sorted(
         ((half.base + each.seq_offset) % 2**32, each.ulpdu_length)
         for half in itertools.chain(*connections)
         for each in half.truth

@@ -79,13 +79,9 @@ def halves(
     """
     made = []
     for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        startup = mpastream.startup_frame(
-            key,
-            # M asks the other side for Markers (RFC 5044 7.1.1).
-            markers=int(markers[1 - direction]),
-            crc=int(crc),
-            private_data=rng.randbytes(rng.randint(0, 60)),
-        )
+        # M asks the other side for Markers (RFC 5044 7.1.1).
+        asked, data = int(markers[1 - direction]), rng.randbytes(rng.randint(0, 60))
+        startup = mpastream.startup_frame(key, markers=asked, crc=int(crc), private_data=data)
         ulpdus = messages.random_ulpdus(rng, count, mulpdu)
         octets, truth = mpastream.build_stream(ulpdus, markers=markers[direction], crc=crc)
         made.append(impair.Half(startup, octets, truth, rng.getrandbits(32)))

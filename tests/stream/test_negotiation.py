@@ -38,10 +38,8 @@ def connections(path: Path) -> list[dict[str, Any]]:
 
 def negotiated_in(record: dict[str, Any]) -> list[Any]:
     """The negotiation in a record, with numbers as pairs of Initiator and Responder."""
-    return [
-        (value["src"], value["dst"]) if isinstance(value, dict) else value
-        for value in (record[key] for key in KEYS)
-    ]
+    values = [record[key] for key in KEYS]
+    return [(each["src"], each["dst"]) if isinstance(each, dict) else each for each in values]
 
 
 def depths(ird: tuple[int, int], ord: tuple[int, int]) -> list[Any]:

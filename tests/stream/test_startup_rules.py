@@ -262,9 +262,8 @@ def test_reports_of_a_startup(words: str, wrong: list[Wrong]) -> None:
     # A frame that claims missing octets, or FPDUs, is not reported as a startup frame.
     scene.frames = [each for each in scene.frames if each not in (LETTERS["l"], LETTERS["p"])]
     events = scene.check(*wrong)
-    assert ended(events).rejected == (re.findall("[QRPji]", words)[-1:] in (["R"], ["i"])), (
-        f"seed {seed}"
-    )
+    is_rejected = re.findall("[QRPji]", words)[-1:] in (["R"], ["i"])
+    assert ended(events).rejected == is_rejected, f"seed {seed}"
     octets = pcapfile.pcap(pcapfile.frames(scene.segments))
     assert straight(octets, Limits()) == recovery(octets, Limits()), f"seed {seed}"
 
