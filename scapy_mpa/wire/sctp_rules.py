@@ -149,6 +149,8 @@ class HalfState(enum.Enum):
     """The state of one direction of a session."""
 
     START = enum.auto()
+    EARLY = enum.auto()
+    """A message came before the beginning."""
     OPEN = enum.auto()
     DONE = enum.auto()
     REJECTED = enum.auto()
@@ -158,13 +160,23 @@ class HalfState(enum.Enum):
 SEGMENT: Final = -1
 """Stands for a DDP Segment Chunk among function codes, which are never negative."""
 
-NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
+_REGULAR: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
     **{(Role.ACTIVE, HalfState.START, code): HalfState.OPEN for code in INITIATES},
     **{(Role.PASSIVE, HalfState.START, code): HalfState.OPEN for code in ACCEPTS},
     **{(Role.PASSIVE, HalfState.START, code): HalfState.REJECTED for code in REJECTS},
     (Role.PASSIVE, HalfState.START, FunctionCode.TERMINATE): HalfState.REFUSED,
     **{(role, HalfState.OPEN, SEGMENT): HalfState.OPEN for role in Role},
     **{(role, HalfState.OPEN, FunctionCode.TERMINATE): HalfState.DONE for role in Role},
+}
+
+NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
+    # Only the first message before the beginning is reported.
+    **{
+        (role, HalfState.EARLY, code): HalfState.EARLY if code == SEGMENT else after
+        for (role, before, code), after in _REGULAR.items()
+        if before in (HalfState.START, HalfState.OPEN)
+    },
+    **_REGULAR,
 }
 """The next state, by role, state and function code.  All other combinations are illegal."""
 

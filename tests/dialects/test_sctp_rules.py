@@ -68,8 +68,8 @@ def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (">S >I <A >T <T", ["RFC 5043 6.6", "RFC 5043 6.1"]),
-        (">I <S <A >T <T", ["RFC 5043 6.2", "RFC 5043 6.1"]),
+        (">S >I <A >T <T", ["RFC 5043 6.6"]),
+        (">I <S <A >T <T", ["RFC 5043 6.2"]),
         (">I <A >T >S <T", ["RFC 5043 6.2"]),
         (">I <A <T <T >T", ["RFC 5043 6.2"]),
         (">I <R <S", ["RFC 5043 6.3"]),
@@ -95,8 +95,8 @@ def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
         (">I <A >+3 >S >T <T", ["RFC 5043 6"]),
         (">I <A >S >-1 >S >T <T", ["RFC 5043 5.2.1"]),
         (">I <A >p46 >p46 >T <T", ["RFC 5043 5.1"]),
-        (">I <A >c8 >T <T", ["RFC 5043 5.2.3", "RFC 5043 6.1"]),
-        (">I <A >c0 >T <T", ["RFC 5043 5.2.3", "RFC 5043 6.1"]),
+        (">I <A >c8 >T <T", ["RFC 5043 5.2.3"]),
+        (">I <A >c0 >T <T", ["RFC 5043 5.2.3"]),
         (">I:513 <A >T <T", ["RFC 5043 5.2.3"]),
         (">I <R:513", ["RFC 5043 5.2.3"]),
         (">c5:3 <EA >T <T", ["RFC 6581 7"]),

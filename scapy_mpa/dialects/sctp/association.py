@@ -20,6 +20,7 @@ from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_chunks import (
     TAG_LENGTH,
     DataChunk,
+    DataFlag,
     InitChunk,
     parse_cumulative_ack,
     parse_data,
@@ -243,10 +244,15 @@ class Association:
         number = message.chunk.stream
         known = self._sessions.get(number)
         code = -1 if control is None or ddp_ssn else control.function_code
-        if known is not None and _begins_another(known, direction, code):
-            # What the other direction still waits for was sent before.
+        if (
+            known is not None
+            and code in INITIATES | ANSWERS
+            and known.halves[direction].last is not None
+        ):
+            # What still waits was sent before.
             self._deliver(1 - direction, "connection ended")
             known = self._sessions[number]
+            known.deliver(give_up=True)
             if _begins_another(known, direction, code):
                 known.finish("reused", whole=False)
             else:
@@ -316,6 +322,8 @@ class Association:
         for direction, side in enumerate(self.sides):
             self._deliver(direction, reason)
             self._drop_fragments(side)
+        for session in self._sessions.values():
+            session.deliver(give_up=True)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -363,10 +371,13 @@ def _joined(pieces: list[Captured]) -> Captured:
         octets.append(each.chunk.user_data)
         if len(each.chunk.user_data) < each.chunk.length:
             break
+    flags = first.chunk.flags | last.chunk.flags
     chunk = first.chunk._replace(
         user_data=b"".join(octets),
         length=sum(each.chunk.length for each in pieces),
-        flags=first.chunk.flags | last.chunk.flags,
+        flags=flags
+        if all(each.chunk.unordered for each in pieces)
+        else flags & ~DataFlag.UNORDERED,
     )
     newest = max(pieces, key=lambda each: each.frame)
     return newest._replace(

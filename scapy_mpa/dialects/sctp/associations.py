@@ -24,7 +24,7 @@ _OPENING: Final = _BEGINNINGS | {ChunkType.DATA}
 _ENDS: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN, ChunkType.SHUTDOWN_COMPLETE})
 
 _HELD_BY_ASSOCIATION: Final = 2560
-_HELD_BY_SESSION: Final = 2048
+_HELD_BY_SESSION: Final = 2304
 """Octets of memory that an association and a session take, roughly, without waiting chunks."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from scapy_mpa.dialects.sctp.half import SessionHalf, Turn
+from scapy_mpa.dialects.sctp.half import Message, SessionHalf, Turn
 from scapy_mpa.dialects.sctp.tsn import Captured, TSNOrder
 from scapy_mpa.stream.events import (
     ChunksMissing,
@@ -22,7 +22,12 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
 from scapy_mpa.wire.rules import Violation
-from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SESSION_CONTROL_LENGTH, SessionControl
+from scapy_mpa.wire.sctp_ddp import (
+    DDP_SSN_LENGTH,
+    FUNCTION_NAMES,
+    SESSION_CONTROL_LENGTH,
+    SessionControl,
+)
 from scapy_mpa.wire.sctp_rules import (
     NEXT,
     SEGMENT,
@@ -57,40 +62,69 @@ class Session:
     _errors: int = 0
     _frame: int = 0
     _time_ns: int = 0
+    _last_frame: int = 0
+    _last_time_ns: int = 0
 
     # -- in --------------------------------------------------------------------------------------
 
     def take(
-        self, direction: int, message: Captured, ddp_ssn: int, control: SessionControl | None
+        self, direction: int, captured: Captured, ddp_ssn: int, control: SessionControl | None
     ) -> None:
-        """Take the next user message of a direction.
+        """Take a user message of a direction.
 
         :param control: its session control message, None if it is a DDP Segment Chunk.
         """
         half = self.halves[direction]
-        chunk = message.chunk
-        self.note(message.frame, message.time_ns)
-        code = SEGMENT if control is None else control.function_code
-        turn = Turn(half.serial_of(ddp_ssn), code, chunk.tsn)
-        half.octets += len(chunk.user_data)
+        serial = half.serial_of(ddp_ssn)
         if half.may_skip:
-            half.expected, half.may_skip = turn.serial, False
-        is_repeated = half.expected is not None and turn.serial < half.expected
-        if not is_repeated:
-            self._note_missing(direction, turn)
-        self._report(direction, message, turn.serial, control)
+            half.expected, half.may_skip = serial, False
+        if control is not None:
+            # It shows the role before its turn comes.
+            self._role(direction, control.function_code)
+        message = Message(captured, control)
+        is_past = half.expected is not None and serial < half.expected
+        if is_past or serial in half.waiting:
+            self.note(captured.frame, captured.time_ns)
+            self._process(direction, serial, message)
+            if half.is_whole:
+                what = Violation(f"DDP-SSN {ddp_ssn} is used twice", "RFC 5043 5.2.1")
+                self._report_order(direction, captured.chunk.tsn, what)
+        else:
+            half.waiting[serial] = message
+            self._tsns[direction].held += captured.held
+            self.deliver()
+
+    def deliver(self, *, give_up: bool = False) -> None:
+        """Process the messages whose turn it is.
+
+        :param give_up: whether they wait no longer for missing ones.
+        """
+        # The beginning of direction 1 may be what direction 0 waits for.
+        for direction in (0, 1, 0):
+            half, peer = self.halves[direction], self.halves[1 - direction]
+            has_begun = peer.state is not HalfState.START
+            for serial, message in half.due(peer_has_begun=has_begun, give_up=give_up):
+                captured = message.captured
+                self._tsns[direction].held -= captured.held
+                turn = Turn(serial, message.code, captured.chunk.tsn)
+                self.note(captured.frame, captured.time_ns)
+                self._note_missing(direction, turn)
+                self._process(direction, serial, message)
+                if turn.code == SEGMENT or turn.code in FUNCTION_NAMES:
+                    self._check_order(direction, turn)
+                half.last = turn
+
+    def _process(self, direction: int, serial: int, message: Message) -> None:
+        """Report a user message, and what is wrong with it alone."""
+        half, chunk, control = self.halves[direction], message.captured.chunk, message.control
+        half.octets += len(chunk.user_data)
+        self._report(direction, message.captured, serial, control)
         for what in data_violations(chunk):
             if what.clause not in half.reported:
                 half.reported.add(what.clause)
                 self.error(direction, chunk.tsn, what)
-        if control is not None:
-            for what in control_violations(control, chunk.length):
-                self.error(direction, chunk.tsn, what)
-        if not is_repeated:
-            self._check_order(direction, turn)
-        elif half.is_whole:
-            what = Violation(f"DDP-SSN {ddp_ssn} is used twice", "RFC 5043 5.2.1")
-            self._report_order(direction, turn, what)
+        for what in () if control is None else control_violations(control, chunk.length):
+            self.error(direction, chunk.tsn, what)
 
     def _report(
         self, direction: int, message: Captured, serial: int, control: SessionControl | None
@@ -131,6 +165,8 @@ class Session:
     def note(self, frame: int, time_ns: int) -> None:
         """Note a frame that belongs to the session."""
         self._frame, self._time_ns = frame, time_ns
+        if frame > self._last_frame:
+            self._last_frame, self._last_time_ns = frame, time_ns
 
     # -- in the order of DDP-SSNs ----------------------------------------------------------------
 
@@ -167,7 +203,7 @@ class Session:
         role = self._role(direction, code)
         found = order_violation(role, half.state, code)
         if found is None:
-            if half.state is HalfState.START:
+            if half.first is None and code != SEGMENT:
                 half.first = turn
                 if role is None:
                     # Only the passive side may begin with a Terminate (RFC 5043 6.4).
@@ -178,11 +214,9 @@ class Session:
             if code != SEGMENT or half.state not in half.reported:
                 # Only the first segment in a wrong state is reported.
                 half.reported.add(half.state)
-                self._report_order(direction, turn, found)
+                self._report_order(direction, turn.seq, found)
             if half.state is HalfState.START:
-                # A wrong beginning is reported only once.
-                half.state = HalfState.OPEN
-        half.last = turn
+                half.state = HalfState.EARLY
 
     def _role(self, direction: int, code: int) -> Role | None:
         """Return the side that sends in a direction, None if unknown."""
@@ -201,6 +235,7 @@ class Session:
         :param ending: used if the messages of the session do not show how it ended.
         :param whole: all DATA chunks of all streams and both directions were captured.
         """
+        self.deliver(give_up=True)
         self._compare(may_be_unfinished=whole and ending == "closed")
         halves = self.halves
         is_rejected = any(half.state in (HalfState.REJECTED, HalfState.REFUSED) for half in halves)
@@ -218,8 +253,8 @@ class Session:
             ConnectionEnded(
                 connection=self.identity,
                 direction=self.identity.initiator or 0,
-                frame=self._frame,
-                time_ns=self._time_ns,
+                frame=self._last_frame,
+                time_ns=self._last_time_ns,
                 initiator=initiator,
                 responder=responder,
                 dialect=Dialect.RFC5043,
@@ -243,9 +278,9 @@ class Session:
         active, passive = self.halves[direction], self.halves[1 - direction]
         if active.first is not None and passive.first is not None:
             what = answer_violation(active.first.code, passive.first.code)
-            self._report_order(1 - direction, passive.first, what)
+            self._report_order(1 - direction, passive.first.seq, what)
         if active.begun and active.last is not None and active.last.serial:
-            self._report_order(direction, active.last, rejected_violation(passive.state))
+            self._report_order(direction, active.last.seq, rejected_violation(passive.state))
         if may_be_unfinished and active.is_whole and passive.is_whole:
             what = unfinished_violation(
                 (active.state, active.first_code), (passive.state, passive.first_code)
@@ -253,7 +288,7 @@ class Session:
             if what is not None:
                 self.error(direction, 0, what)
 
-    def _report_order(self, direction: int, turn: Turn, what: Violation | None) -> None:
+    def _report_order(self, direction: int, seq: int, what: Violation | None) -> None:
         """Report a wrong order of messages, unless the capture may lack some."""
         if what is not None and all(each.missing is None for each in self._tsns):
-            self.error(direction, turn.seq, what)
+            self.error(direction, seq, what)

@@ -58,7 +58,7 @@ class TSNOrder:
         """Why the last missing TSN is not waited for; None if all were captured since the Initial
         TSN."""
         self.held = 0
-        """Octets of memory that waiting chunks take, roughly."""
+        """Octets of memory that waiting chunks take, roughly; also those that wait for DDP-SSNs."""
 
     def begin(self, tsn: int) -> None:
         """Take the Initial TSN, before any other TSN (RFC 4960 3.3.2)."""

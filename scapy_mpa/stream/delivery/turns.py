@@ -30,8 +30,8 @@ class Turns:
         near = self.expected
         if near is None:
             near = first_position(seq)
-            # Segments may be missing before the first one found.
-            self.expected = near - (leading if offset is None else offset)
+            # Segments may be missing before the first one found, which may be before the beginning.
+            self.expected = near - (leading if offset is None else max(offset, 0))
         start = segment.start = unwrap(seq, near) - leading
         segment.end = start + extent
 
