@@ -45,6 +45,7 @@ def check(scene: Scene, *wrong: Wrong, dialect: str = PROPOSAL, markers: int = 0
     return events
 
 
+OF_2 = "a Reply that answers no Request (RFC 5044 7.1.2 rule 2)"
 AWAITS_NONE = f"an Rtr Frame, and S of the Reply does not await one ({PROPOSAL} 5)"
 NOT_ANNOUNCED = f"an Rtr Frame, and S of the Request has announced none ({PROPOSAL} 2)"
 NOT_ACCEPTED = f"an Rtr Frame after no Reply that accepts ({PROPOSAL} 2)"
@@ -81,6 +82,12 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
     # A second Rtr Frame, of either side.
     (">Q <A >T >T >S <S >F <F", S_IN_BOTH, [Wrong(3, INVALID, NOT_ACCEPTED)], PROPOSAL),
     (">Q <A >T <T >S <S >F <F", S_IN_BOTH, [Wrong(3, INVALID, NOT_ACCEPTED)], PROPOSAL),
+    # Another frame of the Responder, while the Initiator's first octets must show what S means.
+    *(
+        (f">Q <A <{frame} >S <S >F <F", of_s(*each), [Wrong(2, INVALID, text)], "rfc5044")
+        for each in ((1, 0), (0, 1), (1, 1), (0, 0))
+        for frame, text in (("A", OF_2), ("T", NOT_ACCEPTED))
+    ),
     # A side that sends too early.
     (">Q <A <S >T >S >F <F", S_IN_BOTH, [Wrong(2, None, SPOKE_EARLY)], PROPOSAL),
     (">Q >T <A >S <S >F <F", S_IN_BOTH, [Wrong(1, None, TOO_EARLY)], PROPOSAL),

@@ -160,9 +160,8 @@ class StartupPhase(Agreement):
 
     def _may_be_out_of_place(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Return whether a startup frame that is out of place may be one, by its position."""
-        is_next = self.state is StartupState.REJECTED and self.ends_at(
-            half.direction, found.position
-        )
+        follows_reply = self.state in (StartupState.REJECTED, StartupState.ACCEPTED)
+        is_next = follows_reply and self.ends_at(half.direction, found.position)
         is_among_fpdus = self.state is StartupState.FULL or half.counters.fpdus > 0
         return is_next or is_among_fpdus or found.position == span(half)[0]
 
