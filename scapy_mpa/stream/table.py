@@ -59,9 +59,14 @@ class ConnectionTable:
             self._sweep(segment.time_ns)
         return ConnectionId(self.take_number(), segment.flow)
 
-    def all(self) -> list[AnyConnection]:
-        """Return the connections that have not ended, in the order in which they began."""
-        return list(self._by_flow.values())
+    def all(self) -> Iterator[AnyConnection]:
+        """Yield the connections that have not ended, in the order in which they began.
+
+        Each is looked up when its turn comes.  Until then, another one may need its memory, and
+        move it to recovery, which replaces its object.
+        """
+        for flow in list(self._by_flow):
+            yield self._by_flow[flow]
 
     def add(self, connection: AnyConnection) -> None:
         """Add a connection that begins."""
@@ -104,23 +109,22 @@ class ConnectionTable:
 
     def ends(self) -> Iterator[None]:
         """Report all connections, one at a time, at the end of the capture."""
-        live = self.all()
-        self._by_flow.clear()
         self.lingering = Lingering()
-        live.reverse()
-        while live:
-            connection = self._settle(live.pop())
+        for each in self.all():
+            del self._by_flow[each.identity.flow]
+            connection = self._settle(each)
             connection.finish("connection ended" if connection.is_over else "capture ended")
             yield
 
     def _sweep(self, time_ns: int) -> None:
         """Make room for a connection: end the idle ones, and the longest idle if necessary."""
-        live = sorted(self._by_flow.values(), key=lambda connection: connection.times.time_ns)
+        live = sorted(self._by_flow, key=lambda flow: self._by_flow[flow].times.time_ns)
         most = self._limits.connections
         # More than necessary, by an eighth of the limit: not every new connection needs a sweep.
         surplus = len(live) + 1 - most + most // 8 if len(live) >= most else 0
         idle_ns = self._limits.idle_seconds * SECOND
-        for index, connection in enumerate(live):
+        for index, flow in enumerate(live):
+            connection = self._by_flow[flow]
             is_idle = time_ns - connection.times.time_ns >= idle_ns
             if not is_idle and index >= surplus:
                 break

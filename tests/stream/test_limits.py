@@ -22,7 +22,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from tests.recovery.reading import judge, plain
 from tests.stream.feed import as_segment, feed_truth
-from tests.stream.talk import STREAM, Talk, ends, received, started, whole
+from tests.stream.talk import STREAM, Talk, ends, received, say_startup, started, whole
 from tests.stream.work import traced
 from tests.truth import impair
 from tests.truth.cases import case
@@ -151,6 +151,23 @@ def test_idle_connections_make_room() -> None:
     events = opened(flows, [20], second=101)
     assert {each.ending for each in ends(events)} == {"idle"}
     assert [each.connection.number for each in ends(events)] == list(range(15))
+
+
+@pytest.mark.parametrize("end", ["finish", "standing", "identity"])
+@pytest.mark.parametrize("total", [100, 1000, 5000])
+def test_connections_that_need_the_memory_of_others(end: str, total: int) -> None:
+    """Each is reported once, though the move of one to recovery takes the octets of another."""
+    talk, most = Talk(), 30
+    say_startup(talk, captured="Q")
+    flows = Flows(limits=Limits(octets_in_total=total, connections=most))
+    for number in range(most):
+        received(flows, talk.segments, connection=number)
+    found = list(flows.standing()) if end == "standing" else []
+    found += ends(opened(flows, [most]) if end == "identity" else [])
+    found += ends(flows.finish())
+    numbers = [each.connection.number for each in found]
+    assert sorted(set(numbers)) == list(range(most + (end == "identity")))
+    assert len(numbers) == len(set(numbers)) * (1 + (end == "standing"))
 
 
 # -- memory ----------------------------------------------------------------------------------------
