@@ -41,12 +41,17 @@ PACKING = st.sampled_from(("aligned", "packed", "stream"))
 
 
 def conversation(lengths: Sequence[int], dialect: str | None = "osc", **options: Any) -> Any:
-    """Sends of these lengths from the Initiator, and Writes of the same from the Responder."""
+    """Sends of these lengths from the Initiator, and Writes of the same from the Responder.
+
+    The Responder answers the first Send at once.
+    """
     made = Conversation(dialect=dialect, **options)
     rng = Random(str(lengths))
-    for length in lengths:
+    for length in lengths[:1]:
         made.initiator.send(rng.randbytes(length))
     made.responder.send(b"even")
+    for length in lengths[1:]:
+        made.initiator.send(rng.randbytes(length))
     for length in lengths:
         made.responder.write(rng.randbytes(length), 1, 2)
     made.close()
@@ -104,7 +109,8 @@ def test_impaired(dialect: Dialect, data: st.DataObject, impairment: Impairment,
 def test_a_wrong_length() -> None:
     """The length leads nowhere.  The FPDU is bad, and an error says that no FPDU follows it."""
     made = conversation([100, 200, 300, 400], markers=True)
-    places = [at for at, item in enumerate(made.script) if getattr(item, "ulpdu", None)]
+    sent = [at for at, item in enumerate(made.script) if getattr(item, "ulpdu", None)]
+    places = [at for at in sent if made.script[at].side == 0]
     made.script[places[1]] = made.script[places[1]].override(ulpdu_length=40)
     found = plain(made.frames(), OSC)
     assert [each["crc"] for each in of(found, "fpdu", INITIATOR)][:2] == ["good", "bad"]

@@ -22,6 +22,7 @@ from scapy_mpa.stream.startup.steps import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import SOFTUIWARP, STANDARD
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH, StartupKind
 
 
@@ -148,8 +149,13 @@ def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int, *, any
         return False
     if framing.crc and not any_crc:
         return True
-    reader = FPDUReader(fpdus_at, markers=framing.markers, crc=False)
-    return isinstance(reader.fpdu_at(island, fpdus_at, received), int)
+    # SoftUiWARP's pad may be shorter, and only later FPDUs show whose it is.
+    formats = STANDARD, *[SOFTUIWARP] * (not framing.markers)
+    readers = [
+        FPDUReader(fpdus_at, markers=framing.markers, crc=False, layout_of=each.layout)
+        for each in formats
+    ]
+    return all(isinstance(reader.fpdu_at(island, fpdus_at, received), int) for reader in readers)
 
 
 def of_early_initiator(startup: StartupPhase, segment: Segment) -> Breach | None:
