@@ -27,6 +27,13 @@ DAMAGED = {
     "s700~*11 s700": "",
     "s68 s60000!*2 s68*3": "",
     "s68 h60000! s68*3": "",
+    # -- many in a row, whether their messages go on or not
+    **{
+        f"{kind}{size}*10 {kind}{size}!*{bad} {kind}{size}*{after}": ""
+        for size in (100, 1400)
+        for kind, bad, after in (("s", 13, 10), ("s", 20, 1), ("w", 10, 10))
+    },
+    "s100*5 s100!*300 s100*5": "",
     # -- if all others are bad, the first FPDU is certain
     "s700*10 s700~*2": "g ?",
     "s700~*12": "?",

@@ -336,7 +336,7 @@ class Follower:
             return True
         # Only the next FPDU shows where this one ends.
         run.broken_at = edge.start
-        is_certain = index == 0 or steps[index - 1].edge.is_sound
+        is_certain = _is_certain(steps, index)
         is_whole = edge.verdict == "bad" or (edge.verdict == "off" and edge.makes_sense)
         if step.kind == "wrong length" and is_whole and is_certain:
             fpdu = self.reader.fpdu_at(island, edge.start, limit)
@@ -360,8 +360,7 @@ class Follower:
         if self.crc and edge.verdict == "cut" and edge.bits == edge.marker_bits:
             # Neither header nor CRC was captured.
             return False
-        is_certain = index == 0 or steps[index - 1].edge.is_sound
-        is_unsure = edge.verdict == "bad" and not (is_certain and edge.makes_sense)
+        is_unsure = edge.verdict == "bad" and not (_is_certain(steps, index) and edge.makes_sense)
         if not is_unsure and edge.cost < weights.SENSELESS:
             return True
         for following in islice(steps, index + 1, None):
@@ -460,3 +459,12 @@ class Follower:
             return False
         fpdu: Candidate | int = self.reader.fpdu_at(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE
+
+
+def _is_certain(steps: Sequence[Step], index: int) -> bool:
+    """Return whether an FPDU on a path begins where one must begin.
+
+    The one before it is sound, or it continues the message of that one.
+    """
+    before = steps[index - 1].edge
+    return index == 0 or before.is_sound or steps[index].edge.continues(before)

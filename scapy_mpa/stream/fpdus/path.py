@@ -340,7 +340,8 @@ class PathSearch:
             return
         edge_cost = edge.cost
         if by_length and edge.verdict == "bad" and _is_damaged_near(back):
-            edge_cost -= weights.DAMAGED - weights.BURST
+            goes_on = back is not None and edge.continues(back[0].edge)
+            edge_cost -= weights.DAMAGED - (0 if goes_on else weights.BURST)
         self._pass_over(cost + edge_cost, at, edge.end, "at", step)
         self._push(cost + weights.WRONG_LENGTH + coincidence, "wrong length", at, wrong)
 

@@ -85,6 +85,12 @@ class Edge(NamedTuple):
             return self.marker_bits > 0 and self.bits >= weights.PROOF
         return self.bits > weights.LEADING
 
+    def continues(self, before: "Edge") -> bool:
+        """Return whether its message is that of the FPDU before it, or the next one."""
+        messages = _Messages()
+        messages.continues(before)
+        return messages.continues(self)
+
     @property
     def key(self) -> bytes:
         """The header octets by which equal headers are recognised; MO does not count."""
@@ -278,26 +284,32 @@ class Region:
         return total + weights.ARRIVAL * (arrives and total > 0)
 
     def coincidence(self, edge: Edge) -> int:
-        """Return how unlikely it is, in bits, that a wrong length leads to the next FPDU.
+        """Return how unlikely it is, in bits, that a wrong length leads to the next FPDUs.
 
-        Its header may make sense, and its length may lead to another FPDU.
+        Their headers may make sense, and lengths may lead from one to the next, and to a sound one.
         """
-        following = self.edge(edge.end) if edge.end is not None and edge.end < self.limit else None
-        if following is None or not following.head:
-            return 0
-        bits, ulpdu_length = following.bits, following.ulpdu_length
-        if ulpdu_length and plausible(following.head, ulpdu_length):
-            bits = max(bits, self._bits_of(following.head, ulpdu_length))
-        if (
-            ulpdu_length
-            and following.verdict != "short"
-            and following.end is not None
-            and following.end < self.limit
-        ):
-            third = self.edge(following.end)
-            if third is not None and third.is_sound:
-                bits += weights.ARRIVAL
-        return bits
+        total, at = 0, edge.end
+        seen = {edge.key}
+        for row in range(weights.ROW):
+            following = self.edge(at) if at is not None and at < self.limit else None
+            if following is None or not following.head:
+                break
+            if following.verdict != "good" and following.key in seen:
+                # A repeated header is no evidence.
+                break
+            if row and following.is_sound:
+                return total + weights.ARRIVAL
+            if total >= weights.CRC:
+                break
+            bits, ulpdu_length = following.bits, following.ulpdu_length
+            if ulpdu_length and plausible(following.head, ulpdu_length):
+                bits = max(bits, self._bits_of(following.head, ulpdu_length))
+            total += bits
+            if following.verdict == "short" or (row and not bits):
+                break
+            seen.add(following.key)
+            at = following.end
+        return total
 
     # -- where FPDUs may begin -----------------------------------------------------------------
 

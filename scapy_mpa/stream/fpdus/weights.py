@@ -48,7 +48,8 @@ POINTING: Final = -(-PROOF // MARKER)
 DAMAGED: Final = 10
 """One FPDU in 1000 is damaged."""
 BURST: Final = 4
-"""An FPDU near a damaged one is damaged, too: damage comes in bursts."""
+"""An FPDU near a damaged one is damaged, too: damage comes in bursts.  If its header continues the
+message of the FPDU before it, that is evidence for both, and it costs nothing."""
 SENSELESS: Final = 16
 """A length leads to a header that makes no sense."""
 FORGED: Final = 18
