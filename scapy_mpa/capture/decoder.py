@@ -75,7 +75,9 @@ class Decoder:
         self.whole: Frame | None = None
         """A frame with the whole IP packet, if the last segment came in fragments."""
         self.not_followed: Counter[str] = Counter()
-        """Frames without a segment, by reason: "not TCP", "TCP header cut", ..."""
+        """Frames without a segment, by reason: "not TCP", "TCP header cut", ...
+
+        Copies of fragments whose packet is whole do not count."""
 
     def segment(self, frame: Frame) -> Segment | None:
         """Return the TCP segment of ``frame``, or count why there is none.
@@ -118,7 +120,7 @@ class Decoder:
                     return None
                 whole = self._fragments.take(frame, headers)
                 if whole is None:
-                    raise NotFollowedError(FRAGMENT_OF)
+                    return None
                 frame, pieces = whole
                 self.whole = frame
                 frames += pieces - 1

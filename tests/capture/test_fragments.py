@@ -13,6 +13,7 @@ from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment, fragment6
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.fragments import FRAGMENT_OF
 from scapy_mpa.stream.segment import SECOND, Segment
+from tests.capture.build import ethernet, ipv4
 from tests.capture.stacks import ALONE, ETHER
 from tests.stream.work import peak
 
@@ -65,8 +66,8 @@ def test_any_order(version: int, size: int, order: random.Random) -> None:
     assert (segment.payload, segment.length) == (PAYLOAD, len(PAYLOAD))
     assert segment.frame == len(frames)
     assert not +decoder.not_followed
-    # Copies of fragments change nothing while the packet is incomplete.
-    twice = [each for frame in frames for each in (frame, frame)][:-1]
+    decoder = Decoder()
+    twice = [each for frame in frames for each in (frame, frame)] + frames
     assert [each.payload for each in read(twice, decoder)] == [PAYLOAD]
     assert not +decoder.not_followed
 
@@ -77,6 +78,24 @@ def test_two_packets_at_once(version: int) -> None:
     one, two = frames_of(version), frames_of(version, payload=PAYLOAD[::-1], number=8)
     mixed = [each for pair in zip(one, two, strict=True) for each in pair]
     assert [each.payload for each in read(mixed)] == [PAYLOAD, PAYLOAD[::-1]]
+
+
+@both
+def test_identification_comes_again(version: int) -> None:
+    """Neither copies of fragments nor lost ones harm the next packet with an Identification."""
+    one, two = frames_of(version), frames_of(version, payload=PAYLOAD[::-1])
+    long = frames_of(version, payload=PAYLOAD * 2)
+    both = [PAYLOAD, PAYLOAD[::-1]]
+    for frames, lost, wanted in (
+        ([*one, one[-1], *two, two[-1]], 0, both),
+        ([*one, *one, *two, *two], 0, both),
+        ([*one, two[-1], *two], 0, both),
+        ([*one[:-1], *two], len(one) - 1, both[1:]),
+        ([*one, *long[-3:], *long[:-3]], 0, [PAYLOAD, PAYLOAD * 2]),
+    ):
+        decoder = Decoder()
+        assert [each.payload for each in read(frames, decoder)] == wanted
+        assert +decoder.not_followed == ({FRAGMENT_OF: lost} if lost else {})
 
 
 @both
@@ -137,14 +156,33 @@ def test_too_late(version: int) -> None:
     assert not read(frames, step=20 * SECOND)
 
 
-def test_memory_is_bounded() -> None:
-    """Any number of first fragments takes bounded memory. A packet among them may be lost."""
-
+def flood(count: int) -> list[bytes]:
+    """First fragments of packets."""
     first = frames_of(4)[0]
+    return [first[:18] + struct.pack(">H", n) + first[20:] for n in range(count)]
 
-    def flood(count: int) -> list[bytes]:
-        return [first[:18] + struct.pack(">H", n) + first[20:] for n in range(count)]
 
-    few, many = flood(1_000), flood(10_000)
-    read(few)
-    assert peak(lambda: read(many)) < 2 * peak(lambda: read(few)) + 100_000
+def crumbs(size: int, after: int) -> list[bytes]:
+    """15,000 fragments with so many octets, and so many of no packet after them."""
+    packets = [
+        ipv4(bytes(size), fragment=(0x2000 if size else 0) + n % 8000 + 1) for n in range(15_000)
+    ]
+    return [
+        ethernet(each[:4] + struct.pack(">H", n // 8000) + each[6:] + bytes(after))
+        for n, each in enumerate(packets)
+    ]
+
+
+FLOODS = {
+    "packets": lambda: flood(10_000),
+    "small fragments": lambda: crumbs(8, 0),
+    "empty fragments": lambda: crumbs(0, 0),
+    "octets after the packet": lambda: crumbs(8, 1000),
+}
+
+
+@pytest.mark.parametrize("what", FLOODS)
+def test_memory_is_bounded(what: str) -> None:
+    """Any number of fragments takes bounded memory. A packet among them may be lost."""
+    frames = FLOODS[what]()
+    assert peak(lambda: read(frames)) < 6 << 20
