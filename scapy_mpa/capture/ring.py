@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Final
 
@@ -82,18 +83,36 @@ def _in_order(names: list[str]) -> Iterator[list[str]]:
 
 def _begin(name: str) -> int | None:
     """Return the time of the first frame, in nanoseconds; None if no frame can be read."""
-    try:
-        with open_capture(name) as capture:
-            return next((frame.time_ns for frame in capture), None)
-    except CaptureError:
+    begun = _begun(name)
+    if begun is None:
         return None
+    first, capture = begun
+    capture.close()
+    return first.time_ns
+
+
+def _begun(name: str, may_read: MayRead = at_once) -> tuple[Frame, Capture] | None:
+    """Open a file; return its first frame, and the file.  None: no frame can be read."""
+    with suppress(CaptureError):
+        capture = open_capture(name, may_read)
+        for first in capture:
+            return first, capture
+        capture.close()
+    return None
+
+
+def _size(name: str) -> int:
+    """Return the octets of a file; 0: it has been deleted meanwhile."""
+    with suppress(OSError):
+        return os.path.getsize(name)
+    return 0
 
 
 class Ring(Capture):
     """Files of one ring as one capture: frame numbers go on from file to file.
 
     Reading ends before a file whose first frame is earlier than the last frame of the file before
-    it.  :attr:`parts` are the files that were read.
+    it.  :attr:`parts` are the files that were read, :attr:`lost` those that were passed over.
 
     :param names: file names in order of time.
     :param may_read: as in :func:`~scapy_mpa.capture.open_capture`.
@@ -104,7 +123,8 @@ class Ring(Capture):
         self._may_read = may_read
         self._parts = [open_capture(names[0], may_read)]
         self.name = names[0]
-        self.size = sum(map(os.path.getsize, names))
+        self.size = sum(map(_size, names))
+        self.lost: list[str] = []
         self.raw_frames = self._chained(names[1:])
 
     @property
@@ -130,14 +150,15 @@ class Ring(Capture):
             if name is None:
                 return
             self.close()
-            try:
-                part = open_capture(name, self._may_read)
-            except CaptureError:
-                return
+            begun = _begun(name, self._may_read)
+            if begun is None:
+                self.lost.append(name)
+                frames = ()
+                continue
+            first, part = begun
             # A message about a fault of this file names the frame before it.
-            part.frames = number
-            first = next(iter(part), None)
-            if first is None or first.time_ns < latest_ns:
+            part.frames += number
+            if first.time_ns < latest_ns:
                 part.close()
                 return
             self._parts.append(part)

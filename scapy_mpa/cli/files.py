@@ -69,10 +69,12 @@ def read_files(
             )
         number = reading.next_number
         has_selected = has_selected or reading.has_selected
-        if rest := group[len(capture.parts) :]:
+        if rest := group[len(capture.parts) + len(capture.lost) :]:
             before = shown(capture.parts[-1].name)
             complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
             waiting.appendleft(rest)
+        # The reason is reported when they are opened again.
+        waiting.extendleft([name] for name in reversed(capture.lost))
     if status == FAILED or selection is None:
         return status
     if lack := selection.lacking(number):

@@ -49,9 +49,16 @@ def main() -> None:
             complain(str(error))
         settle()
     except OSError as error:
-        # Raised by texts that click prints itself, such as help.
-        if settle():
-            complain(f"standard output cannot be written ({error.strerror or error})")
+        reason = error.strerror or error
+        is_written = settle()
+        if error.filename is not None:
+            # Imported late: a command must start soon.
+            from scapy_mpa.wire.shown import shown
+
+            complain(f"{shown(str(error.filename))}: {reason}")
+        elif is_written:
+            # Raised by texts that click prints itself, such as help.
+            complain(f"standard output cannot be written ({reason})")
     sys.exit(FAILED)
 
 

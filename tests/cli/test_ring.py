@@ -7,9 +7,11 @@ The reference is the same capture with all frames in one file.
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from scapy_mpa.capture import ring
 from tests.capture.build import enhanced, interface, pcap, section
 from tests.capture.compressed import COMPRESS, SUFFIXES
 from tests.clean import cleaning
@@ -166,6 +168,35 @@ def test_damaged_files(tmp_path: Path) -> None:
     (alone,) = written(tmp_path, "x.pcap", [[*FRAMES[: 2 * THIRD - 1], *FRAMES[2 * THIRD :]]])
     expected = parsed(run("summary", "--json", alone).stdout)
     assert parsed(result.stdout) == expected
+
+
+@pytest.mark.parametrize("moment", ["rings", "Ring"])
+@pytest.mark.parametrize("gone", [{0}, {1}, {1, 2}, {0, 2}])
+def test_deleted_files(
+    gone: set[int], moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that dumpcap deletes meanwhile are named, and the others are one capture."""
+    paths = written(tmp_path, OF_ONE_RING["dumpcap"], PARTS)
+    begin = getattr(ring, moment)
+
+    def begin_and_delete(*arguments: Any) -> object:
+        begun = begin(*arguments)
+        for at in gone:
+            paths[at].unlink(missing_ok=True)
+        return begun
+
+    monkeypatch.setattr(ring, moment, begin_and_delete)
+    result = run("dissect", "--json", *paths)
+    assert result.exit_code == 2
+    if moment == "Ring":
+        # The first one was open.
+        gone = gone - {0}
+    assert result.stderr == "".join(
+        f"scapy-mpa: {paths[at]}: there is no such file; check the name\n" for at in sorted(gone)
+    )
+    left = [each for at, part in enumerate(PARTS) if at not in gone for each in part]
+    (alone,) = written(tmp_path, "x.pcap", [left])
+    assert parsed(result.stdout) == parsed(run("dissect", "--json", alone).stdout)
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="there is no /dev/fd")

@@ -10,6 +10,7 @@ import re
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -334,3 +335,12 @@ def test_stream_that_is_not_needed(tmp_path: Path) -> None:
     target = tmp_path / "new.pcapng"
     assert lost(f">{FULL}", ["clean", "-q", RPING, "-o", target], tmp_path) == (0, "")
     assert target.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+def test_other_failures() -> None:
+    """A file that cannot be used is named: standard output has no part in it."""
+    code = "from scapy_mpa.cli import main; main._serve = lambda: open('gone'); main.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, env=environment()
+    )
+    assert (done.returncode, done.stderr) == (2, b"scapy-mpa: gone: No such file or directory\n")
