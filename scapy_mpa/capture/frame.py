@@ -22,7 +22,10 @@ class Frame(NamedTuple):
     """One captured frame, with its Frame Check Sequence if that was captured."""
 
     number: int
-    """From 1, over all interfaces and sections of the file, as other tools count."""
+    """From 1, over all interfaces and sections of the file, as other tools count.
+
+    Wireshark also counts blocks of pcapng that have no packet: Custom Blocks, systemd journal
+    entries and Sysdig events."""
     time_ns: int
     """Nanoseconds since the epoch; 0 where the file has no time (Simple Packet Block)."""
     link_type: int
