@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes frames to a file, in the format that its name shows.
 
-Classic pcap files (draft-ietf-opsawg-pcap) have microseconds, which all tools read.
+Classic pcap files (draft-ietf-opsawg-pcap) have microseconds, which all tools read, unless the
+caller asks for nanoseconds.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _HEADER: Final = Struct("<IHHiIII")
 _RECORD: Final = Struct("<IIII")
 """Seconds, fraction, captured octets, original octets."""
 
-_MICROSECONDS: Final = 0xA1B2C3D4
+_MAGICS: Final = {MICROSECOND: 0xA1B2C3D4, 1: 0xA1B23C4D}
+"""By nanoseconds in one unit of the fraction."""
 _VERSION: Final = (2, 4)
 
 
@@ -65,16 +67,18 @@ def write_frames(
 
 
 class PcapWriter:
-    """Writes frames to a pcap file; times are cut to microseconds.
+    """Writes frames to a pcap file; times are cut to its unit.
 
     :param file: open for writing; is not closed.
     :param link_type: LINKTYPE_ value of all frames.
+    :param unit: nanoseconds in one unit of time, 1 or 1000.
     """
 
-    def __init__(self, file: BinaryIO, link_type: int) -> None:
+    def __init__(self, file: BinaryIO, link_type: int, unit: int = MICROSECOND) -> None:
         self._file = file
         self._link_type = link_type
-        file.write(_HEADER.pack(_MICROSECONDS, *_VERSION, 0, 0, SNAP_LENGTH, link_type))
+        self._unit = unit
+        file.write(_HEADER.pack(_MAGICS[unit], *_VERSION, 0, 0, SNAP_LENGTH, link_type))
 
     def write(self, frame: Frame) -> None:
         """Append a frame; this format has no field for its number and interface.
@@ -93,7 +97,7 @@ class PcapWriter:
                 f"a pcap file has 32 bits for seconds since 1970, and this frame has {seconds}: "
                 "write pcapng"
             )
-        record = _RECORD.pack(seconds, fraction // MICROSECOND, len(octets), original)
+        record = _RECORD.pack(seconds, fraction // self._unit, len(octets), original)
         self._file.write(record + octets)
 
 

@@ -123,9 +123,11 @@ class Cleaning(NamedTuple):
 
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
         write, name = None, shown(capture.name)
+        # pcapng may have nanoseconds in any of its interfaces.
+        unit = capture.pcap.unit if capture.pcap else 1
         for batch in with_progress(capture, _batches(capture, cleaner)):
             for frame, comment in batch:
-                write = write or self._writer(file, frame.link_type)
+                write = write or self._writer(file, frame.link_type, unit)
                 try:
                     write(frame, comment)
                 except LocalProtocolError as error:
@@ -141,12 +143,17 @@ class Cleaning(NamedTuple):
             raise LocalProtocolError(f"{name}: {lack}")
         if write is None:
             # A capture without frames is a valid one, too.
-            self._writer(file, ETHERNET)
+            self._writer(file, ETHERNET, unit)
 
-    def _writer(self, file: BinaryIO, link_type: int) -> Callable[[Frame, str | None], None]:
-        """Begin a file in the format that its name shows; return the function to write a frame."""
+    def _writer(
+        self, file: BinaryIO, link_type: int, unit: int
+    ) -> Callable[[Frame, str | None], None]:
+        """Begin a file in the format that its name shows; return the function to write a frame.
+
+        :param unit: nanoseconds in one unit of time of a pcap file.
+        """
         if Path(self.target).suffix == ".pcap":
-            pcap = PcapWriter(file, link_type)
+            pcap = PcapWriter(file, link_type, unit)
             return lambda frame, comment: pcap.write(frame)
         return PcapngWriter(file, application=f"scapy_mpa {__version__}").write
 

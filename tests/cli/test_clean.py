@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``scapy-mpa clean``."""
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from scapy_mpa.capture import Capture, Frame, open_capture
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.cli import cleaning
 from scapy_mpa.craft.scenario import parse_scenario
+from tests.capture.build import enhanced, interface, option, pcap, section
 from tests.clean.cleaning import frames_of
 from tests.cli.command import PROBE, run
 from tests.cli.test_whole_files import unchanged
 
+MICRO, NANO = 0xA1B2C3D4, 0xA1B23C4D
 SECONDS = "32 bits for seconds since 1970, and this frame has"
 
 
@@ -49,6 +52,20 @@ ONLY_PCAPNG = [
     ({"link_type": 147}, None, "one link type, 1, and this frame has 147"),
     ({"link_type": 147}, b"old", "one link type, 1, and this frame has 147"),
 ]
+
+
+@pytest.mark.parametrize(("magic", "written"), [(MICRO, MICRO), (NANO, NANO), (None, NANO)])
+def test_no_time_is_cut(magic: int | None, written: int, tmp_path: Path) -> None:
+    """pcap has nanoseconds, unless the capture has none (None: the capture is pcapng)."""
+    source, target = tmp_path / "in", tmp_path / "out.pcap"
+    octets = pcap([(1, 123_456, bytes(60), 60)], magic=magic or 0)
+    if magic is None:
+        options = option(9, b"\x09")
+        octets = section() + interface(options=options) + enhanced(bytes(60), ticks=1_000_123_456)
+    source.write_bytes(octets)
+    run("clean", source, "-o", target)
+    assert target.read_bytes()[:4] == struct.pack("<I", written)
+    assert frames_of(target) == frames_of(source)
 
 
 @pytest.mark.parametrize(("change", "before", "words"), ONLY_PCAPNG)
