@@ -115,7 +115,8 @@ def _decompressed(
         except failure as error:
             if made:
                 yield bytes(made)
-            raise _damage(name, error, done + at) from error
+            step = min(_STEP, len(chunk) - at)
+            raise _damage(name, error, done + at, step) from error
         if made:
             yield bytes(made)
         done += len(chunk)
@@ -123,10 +124,16 @@ def _decompressed(
         raise DamagedError(f"the {name} data ends early", done, UNFINISHED, in_compressed=True)
 
 
-def _damage(name: str, error: Exception, octet: int) -> DamagedError:
+def _damage(name: str, error: Exception, octet: int, step: int) -> DamagedError:
+    """Return the error for octets that a decompressor refused.
+
+    :param octet: where they begin.  All before them were decompressed, but a checksum may show that
+        the damage is there.
+    :param step: their number.
+    """
     # zlib says: "Error -3 while decompressing data: incorrect data check".
     reason = str(error).rpartition(": ")[2]
-    what = f"the {name} data is damaged ({reason})"
+    what = f"the next {step} octets show that the {name} data is damaged ({reason})"
     advice = f"capture or copy it again (`{name} -t` tests it)"
     if "memory" in reason.lower():
         what = f"the {name} data takes more than {1 << _LOG_MEMORY - 20} MiB to decompress"

@@ -124,9 +124,11 @@ def test_compressed_damaged_anywhere(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", COMPRESS)
 def test_octets_after_compressed(name: str) -> None:
     """Other octets after a compressed file are reported."""
-    frames, text = outcome(io.BytesIO(COMPRESS[name](PCAP) + b"garbage" * 3))
+    stored = COMPRESS[name](PCAP) + b"garbage" * 3
+    frames, text = outcome(io.BytesIO(stored))
     assert len(frames) == 3
-    assert re.search(r"at octet 0 of the compressed data.* data is damaged \([^)]+\)", text)
+    where = f"at octet 0 of the compressed data, after frame 3: the next {len(stored)} octets show"
+    assert re.search(rf"{where} that the {name} data is damaged \([^)]+\)", text)
 
 
 beginnings = st.sampled_from(
