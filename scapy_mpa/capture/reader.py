@@ -39,8 +39,8 @@ class Capture:
     damaged inside a frame. All frames before that have been yielded."""
     warning: str | None = None
     """The first fault of the file that costs no frame; one line with the file's name."""
-    lost: Sequence[str] = ()
-    """Names of files of a ring of which no frame could be read any more."""
+    lost: Sequence[CaptureError] = ()
+    """Why files of a ring could not be opened when their turn came."""
     pcap: PcapHeader | None = None
     """The file header of a classic pcap file, None for other formats."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -29,13 +30,17 @@ _NUMBERS: Final = re.compile(
 """The parts that differ in the names of files of one ring."""
 
 
-def rings(names: Sequence[str]) -> list[list[str]]:
+def rings(names: Sequence[str], *, joined: bool = False) -> list[list[str]]:
     """Return the names in groups.  The files of a group may be of one ring.
 
     The files of a group are in the order of their first frames.  The groups are in the order of
     their first names.  A file is a group by itself if it is no regular file, if no frame of it can
     be read, or if it is named twice; with another compression it is still the same file.
+
+    :param joined: all files are one group; those without a time come last.
     """
+    if joined:
+        return [[name for group in _in_order(names) for name in group]]
     often = Counter(map(_uncompressed, names))
     groups: list[list[str]] = []
     known: dict[str, list[str]] = {}
@@ -65,10 +70,10 @@ def _uncompressed(name: str) -> str:
     return plain if suffix in SUFFIXES else name
 
 
-def _in_order(names: list[str]) -> Iterator[list[str]]:
+def _in_order(names: Sequence[str]) -> Iterator[list[str]]:
     """Yield the names in order of time, then each name without a time."""
     if len(names) == 1:
-        yield names
+        yield list(names)
         return
     begins = {name: _begin(name) for name in names}
     dated = [
@@ -82,49 +87,48 @@ def _in_order(names: list[str]) -> Iterator[list[str]]:
 
 
 def _begin(name: str) -> int | None:
-    """Return the time of the first frame, in nanoseconds; None if no frame can be read."""
-    begun = _begun(name)
-    if begun is None:
-        return None
-    first, capture = begun
-    capture.close()
-    return first.time_ns
+    """Return the time of the first frame, in nanoseconds; None if no frame can be read.
 
-
-def _begun(name: str, may_read: MayRead = at_once) -> tuple[Frame, Capture] | None:
-    """Open a file; return its first frame, and the file.  None: no frame can be read."""
+    None for a pipe, too, of which every octet can be read but once.
+    """
     with suppress(CaptureError):
-        capture = open_capture(name, may_read)
-        for first in capture:
-            return first, capture
-        capture.close()
+        if os.path.isfile(name):
+            with open_capture(name) as capture:
+                return next((frame.time_ns for frame in capture), None)
     return None
 
 
-def _size(name: str) -> int:
-    """Return the octets of a file; 0: it has been deleted meanwhile."""
-    with suppress(OSError):
-        return os.path.getsize(name)
-    return 0
+def _size(name: str) -> int | None:
+    """Return the octets of a file, 0 if it was deleted meanwhile; None: it is a pipe."""
+    try:
+        status = os.stat(name)
+    except OSError:
+        return 0 if name != "-" else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 class Ring(Capture):
     """Files of one ring as one capture: frame numbers go on from file to file.
 
     Reading ends before a file whose first frame is earlier than the last frame of the file before
-    it.  :attr:`parts` are the files that were read, :attr:`lost` those that were passed over.
+    it.  :attr:`parts` are the files that were read.
 
     :param names: file names in order of time.
     :param may_read: as in :func:`~scapy_mpa.capture.open_capture`.
+    :param joined: a file may begin earlier than the one before it ends.
     :raises CaptureError: the first file is not a capture that can be read.
     """
 
-    def __init__(self, names: Sequence[str], may_read: MayRead = at_once) -> None:
+    def __init__(
+        self, names: Sequence[str], may_read: MayRead = at_once, *, joined: bool = False
+    ) -> None:
         self._may_read = may_read
+        self._joined = joined
         self._parts = [open_capture(names[0], may_read)]
         self.name = names[0]
-        self.size = sum(map(_size, names))
-        self.lost: list[str] = []
+        sizes = [_size(name) for name in names]
+        self.size = None if None in sizes else sum(filter(None, sizes))
+        self.lost: list[CaptureError] = []
         self.raw_frames = self._chained(names[1:])
 
     @property
@@ -150,16 +154,18 @@ class Ring(Capture):
             if name is None:
                 return
             self.close()
-            begun = _begun(name, self._may_read)
-            if begun is None:
-                self.lost.append(name)
-                frames = ()
+            frames = ()
+            try:
+                part = open_capture(name, self._may_read)
+            except CaptureError as error:
+                self.lost.append(error)
                 continue
-            first, part = begun
-            # A message about a fault of this file names the frame before it.
-            part.frames += number
-            if first.time_ns < latest_ns:
-                part.close()
-                return
+            first = next(iter(part), None)
+            if first is not None:
+                # A message about a fault of this file names the frame before it.
+                part.frames += number
+                if first.time_ns < latest_ns and not self._joined:
+                    part.close()
+                    return
+                frames = chain((first,), part)
             self._parts.append(part)
-            frames = chain((first,), part)

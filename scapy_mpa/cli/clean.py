@@ -26,6 +26,8 @@ Examples:
       a capture that began in the middle of a connection
   tcpdump -i eth0 -U -w - | scapy-mpa clean - -o - | wireshark -k -i -
       while it is captured
+  scapy-mpa clean ring_*.pcapng -o clean.pcapng
+      all files of a ring
   scapy-mpa clean --connection 3 trace.pcap -o clean.pcapng
       one connection, by its number in `scapy-mpa summary trace.pcap`
   scapy-mpa clean --where end.cause=terminate trace.pcap -o clean.pcapng
@@ -41,14 +43,14 @@ from typing import Any
 import click
 
 from scapy_mpa.cli.manual import below_options
-from scapy_mpa.cli.options import reading_options
+from scapy_mpa.cli.options import files_argument, reading_options
 
 
 @click.command(
     short_help="Rewrite a capture so that other tools can read it.",
     epilog=below_options(__doc__),
 )
-@click.argument("source", metavar="FILE", type=click.Path(allow_dash=True))
+@files_argument
 @click.option(
     "-o",
     "--output",
@@ -66,10 +68,11 @@ from scapy_mpa.cli.options import reading_options
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not report the changes.")
 @reading_options
-def clean(how: dict[str, Any], **given: Any) -> int:
+def clean(files: tuple[str, ...], how: dict[str, Any], **given: Any) -> int:
     """Rewrite a capture so that any other tool can read it.
 
-    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
+    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Several files are
+    one capture, in order of their first frames.  Frames that
     other tools can read are copied unchanged.  The changes are reported on standard error.
     If connections are selected, OUT has all frames of these connections, and no others.
     --between and --frames select connections with a segment in that range, --where by their
@@ -77,4 +80,4 @@ def clean(how: dict[str, Any], **given: Any) -> int:
     """
     from scapy_mpa.cli.cleaning import Cleaning
 
-    return Cleaning(**given, selection=how.pop("selection"), how=how).run()
+    return Cleaning(files, **given, selection=how.pop("selection"), how=how).run()

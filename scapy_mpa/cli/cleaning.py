@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from scapy_mpa import __version__
-from scapy_mpa.capture import Capture, open_capture
+from scapy_mpa.capture import Capture
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
 from scapy_mpa.cli.attention import STOPS, Attention, interrupted, stopping
-from scapy_mpa.cli.files import conclude, opened
+from scapy_mpa.cli.files import conclude, grouped, open_files
 from scapy_mpa.cli.output import OutputError, is_terminal
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
@@ -34,7 +34,7 @@ _FRAMES: Final = 256
 class Cleaning(NamedTuple):
     """One run of the command.
 
-    :param source: the capture, ``-`` for standard input.
+    :param sources: the files of the capture, ``-`` for standard input.
     :param target: the file to write, ``-`` for standard output.
     :param quiet: do not report the changes.
     :param decapsulate: leave out tags and tunnels.
@@ -43,7 +43,7 @@ class Cleaning(NamedTuple):
         :class:`~scapy_mpa.clean.cleaner.Cleaner`.
     """
 
-    source: str
+    sources: tuple[str, ...]
     target: str
     quiet: bool
     decapsulate: bool
@@ -57,19 +57,19 @@ class Cleaning(NamedTuple):
         """
         # With a file as target, a signal ends the work at once: nobody wants a part of it.
         attention = Attention(STOPS if self.target == DASH else ())
-        capture = opened([self.source], attention)
-        if capture is None:
+        try:
+            with self._open(attention) as capture:
+                if refusal := self._refusal(capture):
+                    complain(refusal)
+                    return FAILED
+                return self._clean(capture, attention, self._selects(attention))
+        except CaptureError as error:
+            complain(str(error))
             return FAILED
-        with capture:
-            if refusal := self._refusal(capture):
-                complain(refusal)
-                return FAILED
-            try:
-                selects = self._selects(attention)
-            except CaptureError as error:
-                complain(str(error))
-                return FAILED
-            return self._clean(capture, attention, selects)
+
+    def _open(self, attention: Attention) -> Capture:
+        (names,) = grouped(self.sources, joined=True)
+        return open_files(names, attention, joined=True)
 
     def _clean(
         self,
@@ -113,7 +113,7 @@ class Cleaning(NamedTuple):
         if selection is None or not selection.narrows:
             return None if selection is None else selection.has_connection
         numbers: set[int] = set()
-        with open_capture(self.source, attention.may_read) as capture:
+        with self._open(attention) as capture:
             reading = Reading(capture, selection=selection, timed=False, **self.how)
             not_written = f"{shown(self.target)}: not written"
             with attention.reading(), stopping(not_written):
@@ -138,7 +138,7 @@ class Cleaning(NamedTuple):
             if batch and capture.size is None:
                 # Another program may show the frames live.
                 file.flush()
-        is_whole = capture.problem is None
+        is_whole = not capture.lost and all(part.problem is None for part in capture.parts)
         if self.selection and is_whole and (lack := self.selection.lacking(cleaner.connections)):
             raise LocalProtocolError(f"{name}: {lack}")
         if write is None:
@@ -167,7 +167,7 @@ class Cleaning(NamedTuple):
                 f"{shown(capture.name)}: --between, --frames and --where read a capture twice, "
                 "which a pipe does not allow; save it to a file first"
             )
-        if is_same(self.source, self.target):
+        if any(is_same(source, self.target) for source in self.sources):
             name = "standard output" if is_streamed else shown(self.target)
             return f"{name}: that is the capture itself; write to another file"
         return None

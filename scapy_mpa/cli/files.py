@@ -23,7 +23,7 @@ def read_files(
     show: Callable[[Reading], None],
     *,
     headings: bool,
-    separate: bool = False,
+    joined: bool | None = None,
     attention: Attention | None = None,
     **how: Any,
 ) -> int:
@@ -34,18 +34,20 @@ def read_files(
     :param names: names of files.
     :param show: prints the contents of a capture; it must read it to its end.
     :param headings: print the name of each capture before its contents, if there are several files.
-    :param separate: do not join files of one ring.
+    :param joined: all files are one capture (True), or each one (False), or those of one ring.
     :param attention: handles signals and a regular task meanwhile.
     :param how: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
     :raises Stopped: a signal came; all records found by then are shown.
     """
     status, number, selection, has_selected = CLEAN, 0, None, False
-    waiting = deque(_grouped(names, separate=separate))
+    waiting = deque(grouped(names, joined=joined))
     attention = attention or Attention()
     while waiting:
         group = waiting.popleft()
-        capture = opened(group, attention)
-        if capture is None:
+        try:
+            capture = open_files(group, attention, joined=joined)
+        except CaptureError as error:
+            complain(str(error))
             status = FAILED
             if group[1:]:
                 waiting.appendleft(group[1:])
@@ -71,10 +73,11 @@ def read_files(
         has_selected = has_selected or reading.has_selected
         if rest := group[len(capture.parts) + len(capture.lost) :]:
             before = shown(capture.parts[-1].name)
-            complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
+            complain(
+                f"{shown(rest[0])}: begins before {before} ends, so it is another capture "
+                "(--join makes them one)"
+            )
             waiting.appendleft(rest)
-        # The reason is reported when they are opened again.
-        waiting.extendleft([name] for name in reversed(capture.lost))
     if status == FAILED or selection is None:
         return status
     if lack := selection.lacking(number):
@@ -86,21 +89,21 @@ def read_files(
     return status
 
 
-def opened(names: Sequence[str], attention: Attention) -> Capture | None:
-    """Open a capture; if it cannot be read, report that and return None.
+def open_files(
+    names: Sequence[str], attention: Attention, *, joined: bool | None = None
+) -> Capture:
+    """Open a capture.
 
-    :param names: the name of its file, or the names of the files of a ring.
+    :param names: one of the groups of :func:`grouped`.
+    :param joined: as given to that function.
+    :raises CaptureError: its first file cannot be read.
     """
-    try:
-        if len(names) == 1:
-            return open_capture(names[0], attention.may_read)
-        # Imported late: most commands do not need it.
-        from scapy_mpa.capture.ring import Ring
+    if len(names) == 1:
+        return open_capture(names[0], attention.may_read)
+    # Imported late: most commands do not need it.
+    from scapy_mpa.capture.ring import Ring
 
-        return Ring(names, attention.may_read)
-    except CaptureError as error:
-        complain(str(error))
-        return None
+    return Ring(names, attention.may_read, joined=bool(joined))
 
 
 def _give_up(error: OutputError, capture: Capture, attention: Attention) -> int:
@@ -126,6 +129,9 @@ def conclude(
         status = FAILED
     for remark in remarks(followed, gaps, ended):
         complain(f"{name}: {remark}")
+    for error in capture.lost:
+        complain(str(error))
+        status = FAILED
     for part in capture.parts:
         if part.warning is not None:
             complain(part.warning)
@@ -136,15 +142,18 @@ def conclude(
             complain(str(part.problem))
             status = FAILED
         elif not part.frames:
-            complain(f"{name}: there are no frames in it")
+            complain(f"{shown(part.name)}: there are no frames in it")
     return status
 
 
-def _grouped(names: Sequence[str], *, separate: bool) -> list[list[str]]:
-    """Return the names in groups; each group is one capture."""
-    if separate or len(names) == 1:
+def grouped(names: Sequence[str], *, joined: bool | None) -> list[list[str]]:
+    """Return the names in groups; each group is one capture.
+
+    :param joined: as in :func:`read_files`.
+    """
+    if joined is False or len(names) == 1:
         return [[name] for name in names]
     # Imported late: most commands do not need it.
     from scapy_mpa.capture.ring import rings
 
-    return rings(names)
+    return rings(names, joined=bool(joined))

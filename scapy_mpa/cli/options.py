@@ -127,11 +127,13 @@ _SELECT_OPTIONS: Final = (
 
 _LISTING_OPTIONS: Final = (
     click.option(
-        "--separate",
-        is_flag=True,
-        help="Read each file by itself.  Without it, files of one ring are one capture: numbers of "
-        "frames and connections go on from file to file.  These files have names that dumpcap or "
-        "tcpdump makes, and each begins when the one before has ended.",
+        "--join/--separate",
+        "joined",
+        default=None,
+        help="Read all files as one capture, one after the other, or each by itself.  "
+        "Without these, files of one ring are one capture: numbers of frames and connections go on "
+        "from file to file.  These files have names that dumpcap or tcpdump makes, and each begins "
+        "when the one before has ended.",
     ),
     click.option(
         "--check",
@@ -249,7 +251,7 @@ def _how(given: dict[str, Any]) -> dict[str, Any]:
 
     names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
     selected = {name: given.pop(name) for name in names}
-    how = {name: given.pop(name) for name in given.keys() & {"dialect", "separate", "checks"}}
+    how = {name: given.pop(name) for name in given.keys() & {"dialect", "joined", "checks"}}
     how["selection"] = None
     if any(selected.values()):
         from scapy_mpa.cli.selection import Selection, conditions
@@ -268,4 +270,4 @@ reading_options: Final = _reading(*_SELECT_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_
 listing_options: Final = _reading(
     *_SELECT_OPTIONS, *_LISTING_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS
 )
-"""For commands that list several captures; ``how`` then has ``separate`` and ``checks``, too."""
+"""For commands that list several captures; ``how`` then has ``joined`` and ``checks``, too."""

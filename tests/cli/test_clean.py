@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from scapy_mpa.capture import Capture, Frame, open_capture
+from scapy_mpa.capture import Capture, Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.cli import cleaning
+from scapy_mpa.cli.files import open_files
 from scapy_mpa.craft.scenario import parse_scenario
 from tests.capture.build import enhanced, interface, option, pcap, section
 from tests.clean.cleaning import frames_of
@@ -98,11 +99,14 @@ def test_capture_removed_before_its_second_reading(
 ) -> None:
     """A selection by the end of connections reads FILE twice. A missing file is an error."""
 
-    def gone(source: str, *rest: Any) -> Capture:
-        marked.unlink()
-        return open_capture(source, *rest)
+    opened = iter(range(2))
 
-    monkeypatch.setattr(cleaning, "open_capture", gone)
+    def gone(*arguments: Any, **options: Any) -> Capture:
+        if next(opened):
+            marked.unlink()
+        return open_files(*arguments, **options)
+
+    monkeypatch.setattr(cleaning, "open_files", gone)
     target = tmp_path / "clean.pcap"
     result = run("clean", "--where", "ended=closed", marked, "-o", target)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -145,10 +145,36 @@ def test_captures_that_overlap_in_time(tmp_path: Path) -> None:
     result = run("dissect", "--json", other, one)
     assert result.exit_code in (0, 1)
     assert result.stderr == (
-        f"scapy-mpa: {other}: begins before {one} ends, so it is another capture\n"
+        f"scapy-mpa: {other}: begins before {one} ends, so it is another capture "
+        "(--join makes them one)\n"
     )
     alone = [each["frame"] for each in records_of(one)]
     assert [each["frame"] for each in parsed(result.stdout)] == alone * 2
+    (both,) = written(tmp_path, "both.pcap", [FRAMES + late])
+    joined, merged = (run("dissect", "--json", "--join", *each) for each in ([other, one], [both]))
+    assert parsed(joined.stdout) == parsed(merged.stdout)
+    assert joined.stderr == merged.stderr.replace(f"{both}", f"{one}")
+
+
+def test_joined(tmp_path: Path, whole: list[dict[str, object]]) -> None:
+    """``--join`` reads files with any names as one capture, and so does ``clean``.
+
+    A file that cannot be read costs only itself.
+    """
+    paths = written(tmp_path, APART["other names"], PARTS)
+    expected = tmp_path / "whole.pcapng"
+    run("clean", *written(tmp_path, "whole.pcap", [FRAMES]), "-o", expected)
+    for order in (paths, paths[::-1]):
+        assert records_of("--join", *order) == whole
+        for selected in ((), ("--frames", f"{THIRD}-")):
+            target = tmp_path / "clean.pcapng"
+            result = run("clean", *selected, *order, tmp_path / "gone", "-o", target)
+            assert cleaning.frames_of(target) == cleaning.frames_of(expected)
+            assert result.exit_code == 2
+            assert result.stderr.endswith("gone: there is no such file; check the name\n")
+    result = run("clean", *paths, "-o", paths[1])
+    assert result.exit_code == 2
+    assert "that is the capture itself" in result.stderr
 
 
 def test_damaged_files(tmp_path: Path) -> None:
@@ -179,8 +205,8 @@ def test_deleted_files(
     paths = written(tmp_path, OF_ONE_RING["dumpcap"], PARTS)
     begin = getattr(ring, moment)
 
-    def begin_and_delete(*arguments: Any) -> object:
-        begun = begin(*arguments)
+    def begin_and_delete(*arguments: Any, **options: Any) -> object:
+        begun = begin(*arguments, **options)
         for at in gone:
             paths[at].unlink(missing_ok=True)
         return begun
