@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,9 +15,10 @@ from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import is_terminal, line_width, write_lines
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
 from scapy_mpa.cli.table import Column, Table, wrapped
+from scapy_mpa.cli.target import is_same
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
-from scapy_mpa.craft.mutations.corpus import describe, write_case
+from scapy_mpa.craft.mutations.corpus import describe, file_of, made
 from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import counted, quoted, shown
@@ -53,7 +54,7 @@ class Corpus:
 
         :param directory: directory for the captures; None: print the catalogue.
         :param as_json: print it as JSON.
-        :param force: write into a directory that has the captures of an earlier run.
+        :param force: replace files, and remove the manifest of an earlier run.
         """
         try:
             planned = self._planned()
@@ -75,28 +76,60 @@ class Corpus:
     def _write(self, planned: list[_Planned], directory: str, *, force: bool) -> list[str]:
         """Write the captures; return the lines that report them.
 
-        :raises LocalProtocolError: the directory holds captures of another run.
+        :raises LocalProtocolError: a file would be replaced against the user's will.
         :raises OSError: a file cannot be written.
         """
         target = Path(directory)
         manifest = target / MANIFEST
-        if self.name is None and not force and manifest.exists():
-            raise LocalProtocolError(
-                f"{shown(directory)}: has the captures of an earlier run; choose another "
-                "directory, or write among them with --force"
-            )
-        target.mkdir(parents=True, exist_ok=True)
+        cases = {
+            target / file_of(mutation, seed): (mutation, seed)
+            for mutation, seeds in planned
+            for seed in seeds
+        }
         with stopping(f"{shown(directory)}: not all was written"):
-            entries = [
-                write_case(mutation.case(seed), target)
-                for mutation, seeds in planned
-                for seed in seeds
-            ]
+            self._refuse(manifest, cases, force=force)
+            target.mkdir(parents=True, exist_ok=True)
+            if force:
+                # It must not describe captures that are replaced, even if this run is interrupted.
+                manifest.unlink(missing_ok=True)
+            entries = []
+            for path, (mutation, seed) in cases.items():
+                octets, entry = made(mutation.case(seed))
+                with whole_file(path) as file:
+                    file.write(octets)
+                entries.append(entry)
         if self.name is not None:
-            return [shown(str(target / str(entry["file"]))) for entry in entries]
+            return [shown(str(path)) for path in cases]
         with whole_file(manifest) as file:
             file.writelines(f"{json.dumps(entry)}\n".encode() for entry in entries)
         return [f"{counted(len(entries), 'capture')} and {MANIFEST} in {shown(str(target))}"]
+
+    def _refuse(
+        self, manifest: Path, cases: Mapping[Path, tuple[Mutation, int]], *, force: bool
+    ) -> None:
+        """Check that no file is replaced against the user's will.
+
+        :param cases: mutation and seed of each capture, by its path.
+        :raises LocalProtocolError: one would be.
+        """
+        for path in (manifest, *cases):
+            if self.capture is not None and is_same(self.capture, str(path)):
+                raise LocalProtocolError(
+                    f"{shown(str(path))}: that is the capture itself; choose another directory"
+                )
+        if force:
+            return
+        if self.name is None and manifest.exists():
+            raise LocalProtocolError(
+                f"{shown(str(manifest.parent))}: has the captures of an earlier run; choose "
+                "another directory, or write among them with --force"
+            )
+        for path, (mutation, seed) in cases.items():
+            if path.is_file() and path.read_bytes() != made(mutation.case(seed))[0]:
+                raise LocalProtocolError(
+                    f"{shown(str(path))}: has other octets; choose another directory, or replace "
+                    "it with --force"
+                )
 
     def _complain(self, problem: CaptureError) -> None:
         """Report that the capture could not be read to its end; the readable part is used."""

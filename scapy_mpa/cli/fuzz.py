@@ -78,8 +78,8 @@ _ALL = "*"
 @click.option(
     "--force",
     is_flag=True,
-    help="Write into DIR even if it has the manifest.jsonl of an earlier run.  That is replaced; "
-    "captures stay, unless this run makes them again.",
+    help="Replace captures in DIR, and first remove the manifest.jsonl of an earlier run.  All "
+    "other captures stay.",
 )
 def fuzz(
     directory: str | None,
@@ -95,7 +95,9 @@ def fuzz(
     """Make captures in which one rule of a standard is broken, and all others are kept.
 
     Each is a separate pcapng file.  A comment on the frame with the fault names the clause that it
-    breaks, and says what a conforming receiver must do.  manifest.jsonl has that for all captures.
+    breaks, and says what a conforming receiver must do.  manifest.jsonl has that for all captures;
+    it is written last.  Without --force, DIR must have no manifest.jsonl (except with --case), and
+    no file is replaced by other octets.
     """
     if not lists and directory is None:
         raise click.UsageError("say where the captures go (-o DIR), or ask for --list.")

@@ -125,6 +125,30 @@ def test_list_of_mutations() -> None:
     }
 
 
+def test_captures_that_differ(tmp_path: Path) -> None:
+    """Only ``--force`` replaces a capture by another one.  Then no manifest describes the old one.
+
+    Nothing replaces the capture that is mutated.
+    """
+    own, name = tmp_path / "own.pcap", "fuzz/octets/stream"
+    parse_scenario('initiator send "one"\nclose').write(own)
+    run("fuzz", "-o", tmp_path, "--only", name)
+    (path,) = tmp_path.glob("fuzz*")
+    before = listing(tmp_path)
+    other = ("fuzz", "-o", tmp_path, "--case", name, "--from")
+    result = run(*other, own)
+    assert (result.exit_code, listing(tmp_path)) == (2, before)
+    assert result.stderr.startswith(f"scapy-mpa: {path}: has other octets; ")
+    result = run(*other, path, "--force")
+    assert (result.exit_code, listing(tmp_path)) == (2, before)
+    assert result.stderr.startswith(f"scapy-mpa: {path}: that is the capture itself; ")
+    assert run(*other, own, "--force").exit_code == 0
+    assert listing(tmp_path).keys() == {own.name, path.name}
+    assert path.read_bytes() != before[path.name]
+    result = run("fuzz", "-o", tmp_path, "--only", name)
+    assert result.exit_code == 2 and "has other octets" in result.stderr
+
+
 def test_second_run_into_the_same_directory(tmp_path: Path) -> None:
     """It is refused, unless with ``--force``.  Then the manifest is that of the second run."""
     run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*")

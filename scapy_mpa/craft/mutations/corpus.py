@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from io import BytesIO
 
+from scapy_mpa.capture.write import write_pcapng
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import startup_frame
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
@@ -36,13 +37,16 @@ def dialect_of(conversation: Conversation) -> str | None:
     return None if options.dialect is None else options.dialect.value
 
 
-def write_case(case: Case, directory: Path) -> dict[str, object]:
-    """Write the file of a case; return its entry in a manifest.
+def file_of(mutation: Mutation, seed: int) -> str:
+    """Return the name of the file of a case."""
+    return f"{mutation.name.replace('/', '_')}-{seed}.pcapng"
+
+
+def made(case: Case) -> tuple[bytes, dict[str, object]]:
+    """Return the octets of the file of a case, and its entry in a manifest.
 
     The frames that break the rule have a comment: name and seed, clause, what is wrong, and what a
     conforming receiver must do.
-
-    :raises OSError: it cannot be written.
     """
     mutation = case.mutation
     segments = case.conversation.segments()
@@ -55,12 +59,15 @@ def write_case(case: Case, directory: Path) -> dict[str, object]:
             f"receiver: {mutation.expectation}",
         )
     )
-    name = f"{mutation.name.replace('/', '_')}-{case.seed}.pcapng"
-    case.conversation.write(
-        directory / name, segments, comments=dict.fromkeys(frames, comment), comment=comment
+    file = BytesIO()
+    write_pcapng(
+        file,
+        case.conversation.frames(segments),
+        comments=dict.fromkeys(frames, comment),
+        comment=comment,
     )
-    return {
-        "file": name,
+    return file.getvalue(), {
+        "file": file_of(mutation, case.seed),
         "seed": case.seed,
         "frames": frames,
         "dialect": dialect_of(case.conversation),
