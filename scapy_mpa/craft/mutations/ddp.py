@@ -68,13 +68,18 @@ def _send_with(by: int, which: Callable[[int, int], bool]) -> Change:
     """
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        sends = fpdus(conversation, SEND_OPCODES, side=rng.randrange(2))
-        msns = {item.header.msn or 0 for item in sends.values()}
-        chosen = rng.choice(sorted(msn for msn in msns if which(msn, max(msns))))
+        both = []
+        for side in (0, 1):
+            sends = fpdus(conversation, SEND_OPCODES, side=side)
+            msns = sorted({item.header.msn or 0 for item in sends.values()})
+            both.append((sends, [msn for msn in msns if which(msn, msns[-1])]))
+        # Only a side with such a Send can be chosen.
+        sends, possible = rng.choice([each for each in both if each[1]])
+        chosen = rng.choice(possible)
         script = list(conversation.script)
         for at, item in sends.items():
             if (item.header.msn or 0) == chosen:
-                script[at] = item.with_header(msn=chosen + by)
+                script[at] = item.with_header(msn=chosen + by & _WORD)
         return conversation.with_script(script)
 
     return apply
@@ -84,7 +89,7 @@ def _send_with(by: int, which: Callable[[int, int], bool]) -> Change:
 
 
 def _beyond_message(item: FPDUItem, rng: Random) -> FPDUItem:
-    """Set MO so that the segment ends after octet 2^32."""
+    """Set MO so that the message has more than 2^32 - 1 octets."""
     return item.with_header(mo=_WORD - rng.randrange(len(item.payload)))
 
 
@@ -155,7 +160,9 @@ MUTATIONS: Final[Table] = {
         "rfc5041/4.3/msn-skipped": _send_with(1, eq),
         "rfc5041/4.3/msn-repeated": _send_with(-1, lambda msn, _: msn > 1),
         "rfc5041/4.3/msn-differs-within-message": change_fpdu(
-            header(msn=lambda before, rng: (before.msn or 0) + (1 << rng.randrange(20, 31))),
+            header(
+                msn=lambda before, rng: (before.msn or 0) + (1 << rng.randrange(20, 31)) & _WORD
+            ),
             SEND_OPCODES,
             _is_within,
         ),
@@ -163,7 +170,9 @@ MUTATIONS: Final[Table] = {
             header(mo=lambda before, rng: before.mo + rng.randrange(1, 1000)), SEND_OPCODES, _has_mo
         ),
         "rfc5041/5.2/mo-overlap": change_fpdu(
-            header(mo=lambda before, rng: before.mo - rng.randrange(1, 1000)), SEND_OPCODES, _has_mo
+            header(mo=lambda before, rng: before.mo - rng.randint(1, min(before.mo, 999))),
+            SEND_OPCODES,
+            _has_mo,
         ),
         "rfc5041/7.1/mo-out-of-bounds": change_fpdu(
             header(mo=lambda _, rng: rng.randrange(1 << 31, _WORD - 65536)), SEND_OPCODES

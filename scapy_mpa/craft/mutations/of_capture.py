@@ -27,6 +27,9 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import StartupKind
 
 _REVISIONS: Final = (1, 2)
+_DRAWS: Final = 16
+"""How often a change is drawn again.  A captured connection may have the drawn value already, such
+as one of 3 values of a reserved field."""
 _ABOVE_MPA: Final = ("rfc5040/", "rfc5041/", "rfc7306/")
 
 
@@ -80,13 +83,15 @@ def _checked(change: Change) -> Change:
     """Return a change that raises LocalProtocolError if ``change`` fails or changes no octet."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        try:
-            changed = change(conversation, rng)
-        except (LookupError, ValueError, StopIteration) as error:
-            # Mutations expect items that the bases always have.
-            raise LocalProtocolError("nothing like that is in the conversation") from error
-        if octets_of(changed) == octets_of(conversation):
-            raise LocalProtocolError("the conversation has this mistake already")
-        return changed
+        before = octets_of(conversation)
+        for _ in range(_DRAWS):
+            try:
+                changed = change(conversation, rng)
+            except (LookupError, ValueError, StopIteration) as error:
+                # Mutations expect items that the bases always have.
+                raise LocalProtocolError("nothing like that is in the conversation") from error
+            if octets_of(changed) != before:
+                return changed
+        raise LocalProtocolError("the conversation has this mistake already")
 
     return apply

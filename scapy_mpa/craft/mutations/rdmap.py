@@ -94,6 +94,11 @@ def _wrapping(request: ReadRequest, rng: Random) -> int:
     return _LARGEST_TO + 1 - rng.randrange(1, request.rdma_read_size)
 
 
+def _can_wrap(item: FPDUItem) -> bool:
+    """Return whether an RDMA Read Request asks for so many octets that their offsets can wrap."""
+    return parse_read_request(item.payload).rdma_read_size > 1
+
+
 def _far_away(request: ReadRequest, rng: Random) -> int:
     return request.src_to ^ 1 << rng.randrange(56, 63)
 
@@ -213,15 +218,19 @@ MUTATIONS: Final[Table] = {
                 "rfc5040/4.4/read-request-cut": edit.cut_payload,
                 "rfc5041/4.3/read-request-mo-not-zero": edit.header(mo=edit.between(1, 28)),
                 "rfc5041/4.1/read-request-l-missing": edit.header(last=False),
-                "rfc5040/7.2/read-request-source-wraps": _request(src_to=_wrapping),
                 "rfc5040/7.2/read-request-source-stag-invalid": _request(src_stag=_any_stag),
                 "rfc5040/7.2/read-request-source-out-of-bounds": _request(src_to=_far_away),
-                "rfc5040/4.4/read-request-sink-wraps": _request(sink_to=_wrapping),
                 "rfc5040/5.2.1/read-request-of-nothing": _request(
                     rdma_read_size=0, src_stag=_any_stag, src_to=edit.between(0, _LARGEST_TO + 1)
                 ),
             }.items()
         },
+        "rfc5040/7.2/read-request-source-wraps": edit.change_fpdu(
+            _request(src_to=_wrapping), (Opcode.READ_REQUEST,), _can_wrap
+        ),
+        "rfc5040/4.4/read-request-sink-wraps": edit.change_fpdu(
+            _request(sink_to=_wrapping), (Opcode.READ_REQUEST,), _can_wrap
+        ),
     },
     bases.reading: {
         "rfc5040/5.2.2/responses-swapped": _swapped_responses,

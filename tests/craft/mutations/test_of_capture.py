@@ -2,6 +2,7 @@
 """Mutations of a captured connection: which are possible, and which errors are reported."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from scapy_mpa.craft import Conversation, recorded
 from scapy_mpa.craft.mutations import Action, mutations
 from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
 from scapy_mpa.craft.scenario import parse_scenario
-from scapy_mpa.craft.script import CloseItem, Item
+from scapy_mpa.craft.script import CloseItem, Item, StartupItem
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.captures import PCAPS
 from tests.craft.mutations.test_mutations import errors, is_flagged
@@ -98,6 +99,27 @@ def test_mutation_without_anything_to_change() -> None:
         if each not in without:
             changed = each.case(0).conversation
             assert [placed.octets for placed in changed.layout()] != octets
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "repeat 4 initiator read 0\ninitiator read 9",  # nothing of no octets can wrap
+        "repeat 4 initiator read 1",
+        "initiator send 3",  # the Responder sends no Send
+        "initiator send 2\nresponder send 3",  # neither sends a second one
+        "mulpdu 128\ninitiator send 250",  # the second segment has MO 110
+    ],
+)
+def test_seed_does_not_decide_what_is_possible(steps: str) -> None:
+    """A mutation is possible with all seeds or with none."""
+    recorded = parse_scenario(steps)
+    script = [
+        replace(item, reserved=2) if isinstance(item, StartupItem) else item
+        for item in recorded.script
+    ]
+    for mutation in mutations_of(recorded.with_script([*script, CloseItem(0)])):
+        assert len({applies(mutation, seed) for seed in range(20)}) == 1, mutation.name
 
 
 def test_random_fuzzing_without_fpdus() -> None:
