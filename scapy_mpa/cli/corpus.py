@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -39,6 +38,7 @@ class Corpus:
     :param only: a pattern that their names match.
     :param name: the name of the only mutation; None: all that match the pattern.
     :param capture: mutate a connection of this capture; None: mutate our own conversations.
+    :param connection: its number; None: the first one that can be taken.
     :param seeds: one capture of each mutation is made with each seed.
     :param status: the exit status if all captures can be made.
     """
@@ -46,6 +46,7 @@ class Corpus:
     only: str
     name: str | None
     capture: str | None
+    connection: int | None
     seeds: Sequence[int]
     status: int = CLEAN
 
@@ -140,24 +141,26 @@ class Corpus:
         """Return mutations with their seeds.
 
         :raises CaptureError: the capture cannot be read.
-        :raises LocalProtocolError: no mutation matches.
+        :raises LocalProtocolError: no mutation matches, or none fits the capture.
         """
-        wanted = self.name or self.only
-        if self.capture is None:
-            chosen = mutations(self.only) if self.name is None else [find(self.name)]
-            planned: list[_Planned] = [(each, self.seeds) for each in chosen]
-        else:
-            known = mutations_of(recorded(self.capture, tell=self._complain))
-            fitting = (
-                (each, [seed for seed in self.seeds if applies(each, seed)])
-                for each in known
-                if fnmatchcase(each.name, wanted)
-            )
-            planned = [(each, seeds) for each, seeds in fitting if seeds]
-        if not planned:
-            which = "with --from, --list shows" if self.capture else "--list shows"
+        chosen = mutations(self.only) if self.name is None else [find(self.name)]
+        if not chosen:
             raise LocalProtocolError(
-                f"no mutation has a name like {quoted(wanted)}; {which} which there are"
+                f"no mutation has a name like {quoted(self.only)}; --list shows which there are"
+            )
+        if self.capture is None:
+            return [(each, self.seeds) for each in chosen]
+        names = {each.name for each in chosen}
+        fitting = (
+            (each, [seed for seed in self.seeds if applies(each, seed)])
+            for each in mutations_of(recorded(self.capture, self.connection, tell=self._complain))
+            if each.name in names
+        )
+        planned: list[_Planned] = [(each, seeds) for each, seeds in fitting if seeds]
+        if not planned:
+            raise LocalProtocolError(
+                f"{shown(self.capture)}: this connection has nothing for "
+                f"{quoted(self.name or self.only)} to break; with --from, --list shows what fits"
             )
         return planned
 

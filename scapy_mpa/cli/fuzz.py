@@ -52,6 +52,12 @@ _ALL = "*"
     "1000 FPDUs; --list shows the mutations that can be made of it.",
 )
 @click.option(
+    "--connection",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="With --from: the connection of this number, as `scapy-mpa summary` shows it.",
+)
+@click.option(
     "--only",
     metavar="GLOB",
     default=_ALL,
@@ -86,6 +92,7 @@ def fuzz(
     lists: bool,
     as_json: bool,
     capture: str | None,
+    connection: int | None,
     only: str,
     name: str | None,
     seed: int,
@@ -103,9 +110,11 @@ def fuzz(
         raise click.UsageError("say where the captures go (-o DIR), or ask for --list.")
     if as_json and not lists:
         raise click.UsageError("--json goes with --list; a corpus has manifest.jsonl.")
+    if connection is not None and capture is None:
+        raise click.UsageError("--connection selects one of a capture: say --from CAPTURE.")
     if name is not None and only != _ALL:
         raise click.UsageError("--case names one mutation and --only selects some: choose one.")
     from scapy_mpa.cli.corpus import Corpus
 
-    corpus = Corpus(only, name, capture, range(seed, seed + count))
+    corpus = Corpus(only, name, capture, connection, range(seed, seed + count))
     return corpus.run(None if lists else directory, as_json=as_json, force=force)

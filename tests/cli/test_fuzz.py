@@ -9,7 +9,7 @@ from scapy.utils import RawPcapNgReader
 
 from scapy_mpa.craft.mutations import mutations
 from scapy_mpa.craft.scenario import parse_scenario
-from tests.cli.command import PCAPS, parsed, run
+from tests.cli.command import FIVE_CONNECTIONS, PCAPS, parsed, records, run
 from tests.cli.test_whole_files import listing
 
 CAPTURE = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
@@ -123,6 +123,15 @@ def test_list_of_mutations() -> None:
         "reported": True,
         "base": "marked",
     }
+
+
+def test_connection_of_a_capture(tmp_path: Path) -> None:
+    """A connection is mutated by its number."""
+    source = ("--from", FIVE_CONNECTIONS, "--connection", 3)
+    run("fuzz", "-o", tmp_path, "--case", "fuzz/octets/ulpdu", *source)
+    (made,) = records("--type", "connection", tmp_path / "fuzz_octets_ulpdu-0.pcapng")
+    wanted = records("--type", "connection", "--connection", 3, FIVE_CONNECTIONS)[0]
+    assert made["initiator"] == wanted["initiator"]
 
 
 def test_captures_that_differ(tmp_path: Path) -> None:

@@ -88,7 +88,12 @@ LINES = {
     f"fuzz -o x --case {CASE} --only rfc*": "--case names one mutation",
     "fuzz -o x --from missing": "there is no such file",
     "fuzz -o x --from ABSENT": "no connection with startup",
-    "fuzz -o x --from RPING --only rfc5043/*": "with --from, --list shows which there",
+    "fuzz -o x --from RPING --only rfc793/*": "no mutation has a name like",
+    "fuzz -o x --from RPING --only rfc5043/*": "nothing for 'rfc5043/*' to break; with --from",
+    f"fuzz -o x --from RPING --case {CASE}": f"nothing for '{CASE}' to break; with --from",
+    f"fuzz -o x --from RPING --case {CASE}-": "did you mean",
+    "fuzz -o x --from RPING --connection 1": f"{RPING}: connection 1 is not one with startup",
+    "fuzz -o x --connection 1": "--connection selects one of a capture: say --from",
     "fuzz -o RPING/below": "cannot be written (Not a directory)",
 }
 """The words of the message for wrong command lines."""
