@@ -2,8 +2,8 @@
 """``scapy-mpa craft``: makes a capture with known content.
 
 Exit status:
-  0  the capture was written
-  2  it was not: the scenario, the command line or a file is wrong
+  0  the capture was written, and its truth
+  2  neither was: the scenario, the command line or a file is wrong
 
 Examples:
   scapy-mpa craft --list

@@ -3,9 +3,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import click
 
@@ -14,7 +15,7 @@ from scapy_mpa.cli.impairing import impairments, options_text
 from scapy_mpa.cli.output import OutputError, text_of
 from scapy_mpa.cli.progress import watched
 from scapy_mpa.cli.status import CLEAN, FAILED, PROGRAM, complain
-from scapy_mpa.cli.target import DASH, is_same, target_file
+from scapy_mpa.cli.target import DASH, Output, is_same, write_all
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.impairments import impair
 from scapy_mpa.craft.interleaved import Interleaved
@@ -58,11 +59,11 @@ class Crafting(NamedTuple):
             self._refuse(output, truth)
             capture = self._capture(1 if _is_pcapng(output) else MICROSECOND)
             records = () if truth is None else capture.truth(messages=messages, payload=payload)
-            self._write(capture, output)
+            lines = (text_of([json_of(record)]) for record in records)
+            files: list[Output] = [(output, partial(self._write, capture, output))]
             if truth is not None:
-                with target_file(truth) as file:
-                    for record in records:
-                        file.write(text_of([json_of(record)]))
+                files.append((truth, lambda file: file.writelines(lines)))
+            write_all(files)
         except (LocalProtocolError, OutputError) as error:
             complain(str(error))
             return FAILED
@@ -121,14 +122,13 @@ class Crafting(NamedTuple):
         seed = self.seed or 0
         return f"{seed}/{number}" if number else seed
 
-    def _write(self, capture: Interleaved, output: str) -> None:
+    def _write(self, capture: Interleaved, output: str, file: BinaryIO) -> None:
         frames = watched(capture.frames(), len(capture), "writing")
         try:
-            with target_file(output) as file:
-                if _is_pcapng(output):
-                    write_pcapng(file, frames, comment=self._comment())
-                else:
-                    write_pcap(file, frames)
+            if _is_pcapng(output):
+                write_pcapng(file, frames, comment=self._comment())
+            else:
+                write_pcap(file, frames)
         except LocalProtocolError as error:
             raise LocalProtocolError(f"{shown(output)}: {error}") from error
 

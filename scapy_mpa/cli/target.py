@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeAlias
 
 from scapy_mpa.capture.source import SUFFIXES
 from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import OutputError, output_file
 from scapy_mpa.wire.shown import shown
+
+Output: TypeAlias = tuple[str, Callable[[BinaryIO], object]]
+"""The name of an output, and a function that writes its octets."""
 
 DASH: Final = "-"
 """The name of standard input and standard output on the command line."""
@@ -42,6 +45,27 @@ def target_file(name: str) -> Iterator[BinaryIO]:
     except OSError as error:
         reason = error.strerror or error
         raise OutputError(f"{shown(name)}: cannot be written ({reason})") from error
+
+
+def write_all(files: Iterable[Output]) -> None:
+    """Write files, all of them or none.
+
+    What cannot be taken back comes last: standard output, pipes and devices.
+
+    :raises OutputError: a file cannot be written.
+    :raises KeyboardInterrupt: a signal came.
+    """
+    (name, write), *rest = sorted(files, key=lambda each: _is_written_directly(each[0]))
+    with target_file(name) as file:
+        write(file)
+        if rest:
+            # A full disk shows here, before any of the others takes its name.
+            file.flush()
+            write_all(rest)
+
+
+def _is_written_directly(name: str) -> bool:
+    return name == DASH or (os.path.exists(name) and not os.path.isfile(name))
 
 
 def is_same(first: str, second: str, *, dash: tuple[int, int] = (0, 1)) -> bool:
