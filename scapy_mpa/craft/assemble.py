@@ -6,7 +6,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from scapy_mpa.craft.given import as_octets
+from scapy_mpa.craft.given import as_octets, number
 from scapy_mpa.craft.script import FPDUItem, Overrides
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -39,14 +39,22 @@ def assemble(item: FPDUItem, phase: int | None, *, crc: bool, form: FPDUFormat =
     length = len(ulpdu) if overrides.ulpdu_length is None else overrides.ulpdu_length
     if not 0 <= length <= LARGEST_ULPDU_LENGTH:
         raise LocalProtocolError(f"ULPDU_Length {length} does not fit its 16 bits (RFC 5044 4.1)")
-    pad = bytes(form.pad_length(len(ulpdu))) if overrides.pad is None else overrides.pad
+    pad = bytes(form.pad_length(len(ulpdu)))
+    if overrides.pad is not None:
+        pad = as_octets("a pad", overrides.pad)
     body = b"".join((_LENGTH.pack(length), ulpdu, pad))
     places = overrides.marker_places
     if places is None:
         places = () if phase is None else marker_places(len(body) + form.crc_length, phase)
+    else:
+        low, end = 0, len(body) + form.crc_length
+        for index, at in enumerate(places):
+            number(f"the place of Marker {index}:", at, low, end + MARKER_LENGTH * index - 1)
+            low = at + MARKER_LENGTH
     header = MARKER_LENGTH if places and places[0] == 0 else 0
     markers = [marker_octets(at, header, form.order) for at in places]
-    for index, octets in (overrides.markers or {}).items():
+    for index, given in (overrides.markers or {}).items():
+        octets = as_octets("a Marker", given)
         if not 0 <= index < len(places) or len(octets) != MARKER_LENGTH:
             raise LocalProtocolError(
                 f"{len(octets)} octets for Marker {index}: the FPDU has {len(places)} Markers of 4 "

@@ -143,7 +143,8 @@ class StartupItem(_ShortRepr):
 class Overrides(_ShortRepr):
     """Fields of an FPDU that are sent as given; None: the field is computed.
 
-    :raises LocalProtocolError: a number does not fit its field.
+    :raises LocalProtocolError: a number does not fit its field.  Octets and places are checked when
+        the FPDU is made.
     """
 
     ulpdu_length: int | None = None
@@ -153,7 +154,8 @@ class Overrides(_ShortRepr):
     markers: Mapping[int, bytes] | None = None
     """The 4 octets of some of its Markers, by index; the other Markers conform."""
     marker_places: tuple[int, ...] | None = None
-    """Offsets of the Markers from the FPDU's first octet; computed: those of RFC 5044 4.3."""
+    """Offsets of the Markers from the FPDU's first octet, in order, each before the end of the CRC;
+    computed: those of RFC 5044 4.3."""
     crc: bytes | Callable[[bytes], bytes] | None = None
     """The CRC field, or a function that takes the right one and returns it; computed: the right
     one, or zeros if CRCs are off."""

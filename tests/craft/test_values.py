@@ -218,11 +218,21 @@ WRONG_VALUES = [
         "item 0 of the script, 5: TCP has no such item",
     ),
     (lambda: Conversation().with_script([FPDUItem(2, b"x")]).frames(), "side 2 is not in 0 to 1"),
-    (
-        lambda: (
-            Conversation().with_script([FPDUItem(0, b"x").override(markers={0: b""})]).segments()
-        ),
-        r"item 0 of the script.*0 Markers",
+    *(
+        (
+            lambda wrong=wrong: (
+                Conversation().with_script([FPDUItem(0, b"x").override(**wrong)]).segments()
+            ),
+            f"item 0 of the script.*{text}",
+        )
+        for wrong, text in (
+            ({"markers": {0: b""}}, "0 Markers"),
+            ({"markers": {0: "oops"}, "marker_places": (0,)}, "a Marker 'oops' is neither"),
+            ({"marker_places": (-4,)}, "the place of Marker 0: -4 is not in 0 to 7"),
+            ({"marker_places": (0, 12)}, "the place of Marker 1: 12 is not in 4 to 11"),
+            ({"marker_places": (4, 4)}, "the place of Marker 1: 4 is not in 8 to 11"),
+            ({"pad": "x"}, "a pad 'x' is neither octets"),
+        )
     ),
     (lambda: ChunkItem(0, 16, b"x", fragments=0), "fragments 0 is not in 1 to 65535"),
     (lambda: conversation_of(5), "there is no preset 5; `scapy-mpa craft --list` shows"),
