@@ -49,6 +49,7 @@ from scapy_mpa.wire.dialect import (
 )
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind, build_enhanced
@@ -126,6 +127,8 @@ class Conversation:
 
     _responder_waits: ClassVar = True
     """Whether the Responder waits for the Initiator's first FPDU (RFC 5044 7.1.2 rule 4)."""
+    _largest_ulpdu: ClassVar = LARGEST_MULPDU
+    """Octets of a ULPDU, at most (RFC 5044 3)."""
 
     def __init__(
         self,
@@ -538,6 +541,11 @@ class Conversation:
             )
         elif self._has_terminated(message.side):
             self.refuse(f"the {SIDES[message.side]} has sent a Terminate (RFC 5040 5.4)")
+        elif len(items[0].ulpdu) > self._largest_ulpdu:
+            self.refuse(
+                f"a ULPDU of {len(items[0].ulpdu)} octets, {self._largest_ulpdu} at most are "
+                "allowed (RFC 5044 3): give a smaller mulpdu"
+            )
         self.messages += 1
         self.append(*items)
 

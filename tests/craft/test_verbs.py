@@ -224,6 +224,7 @@ BROKEN = [
     ([lambda it: it.startup(), lambda it: it.startup()], r"RFC 5044 7\.1\.2"),
     ([lambda it: it.startup(rejected=True), send], r"rejected.*7\.1\.2 rule 3"),
     ([lambda it: it.initiator.write(bytes(9), to=(1 << 64) - 8)], "RFC 5041"),
+    ([lambda it: it.initiator.send(bytes(64751))], "RFC 5044 3"),
     ([lambda it: it.startup(bytes(513))], r"RFC 5044 7\.1\.1"),
     ([send, lambda it: it.initiator.rtr_frame()], "rtr-frame-proposal-2007 2, 5"),
 ]
@@ -233,7 +234,7 @@ BROKEN = [
 def test_rules(acts: list[Callable[[Conversation], object]], clause: str) -> None:
     """Breaking a rule is refused with its clause, unless ``strict`` is off."""
     *before, last = acts
-    strict, loose = Conversation(), Conversation(strict=False)
+    strict, loose = (Conversation(mulpdu=0xFFFF, strict=each) for each in (True, False))
     for act in before:
         act(strict)
     with pytest.raises(LocalProtocolError, match=clause) as caught:
