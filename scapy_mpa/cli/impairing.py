@@ -21,9 +21,6 @@ _Make: TypeAlias = "Callable[[Any, Any, Conversation], Impairment]"
 _SIZES: Final = ("tiny", "super")
 _RATE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})(%?)")
 
-_OF_TCP: Final = ("segment", "overlap", "overlap_differing", "cut_startup")
-"""The options that do not apply to SCTP."""
-
 
 def _option(name: str) -> str:
     """Return an option as it is written on the command line."""
@@ -113,7 +110,10 @@ _OPTIONS: Final[dict[str, tuple[dict[str, Any], _Make | None]]] = {
         "CaptureLoss", "1%", "Segments of any kind that are missing in the capture only."
     ),
     "cut_startup": (
-        {"is_flag": True, "help": "Begin the capture after the startup frames."},
+        {
+            "is_flag": True,
+            "help": "Begin the capture after the startup frames.",
+        },
         lambda known, _, conversation: known.StartupCut(conversation),
     ),
     "skip": (
@@ -146,19 +146,12 @@ impairment_options: Final = with_options(
 def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> list[Impairment]:
     """Return the impairments of a conversation, in the order in which they happen.
 
-    :raises LocalProtocolError: a value is out of range, or the option does not apply to SCTP.
+    :raises LocalProtocolError: a value is out of range.
     """
-    from scapy_mpa.craft import SctpConversation
     from scapy_mpa.craft import impairments as known
-    from scapy_mpa.wire.errors import LocalProtocolError
 
     # A share of 0 is a value, too.
     given = {name for name, value in impairing.items() if value is not None and value is not False}
-    if given.intersection(_OF_TCP) and isinstance(conversation, SctpConversation):
-        raise LocalProtocolError(
-            "--segment, --overlap, --overlap-differing and --cut-startup are about TCP, and "
-            "this is SCTP; --skip begins a capture later, too"
-        )
     return [
         make(known, impairing[name], conversation)
         for name, (_, make) in _OPTIONS.items()

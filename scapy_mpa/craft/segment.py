@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.wire.tcp import ACK, FIN, PSH, RST, SYN
@@ -15,6 +16,7 @@ _LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "A"))
 class Segment:
     """One TCP segment; the number of its frame is its place in a list, from 1."""
 
+    is_tcp: ClassVar = True
     time_ns: int
     """Time of capture, in nanoseconds since the epoch."""
     side: int

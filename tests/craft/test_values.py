@@ -246,6 +246,17 @@ WRONG_VALUES = [
     (lambda: side().atomic_response(1), "the responder has no Atomic Request outstanding"),
     (lambda: Endpoint("fe80::1%eth0", 1), "'fe80::1%eth0' has a zone, which packets"),
     (lambda: known.Resegmentation("x"), "segments are tiny, super, or .*, not 'x'"),
+    *(
+        (
+            lambda cut=cut: known.impair(conversation_of("sctp").segments(), cut),
+            "is about TCP, and this is SCTP",
+        )
+        for cut in (
+            known.Resegmentation("tiny"),
+            known.Overlap(0.0),
+            known.StartupCut(SctpConversation()),
+        )
+    ),
 ]
 
 

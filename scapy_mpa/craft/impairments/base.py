@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from scapy_mpa.craft.segment import Segment
+from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.tcp import FIN, RST
 
 Impairment: TypeAlias = Callable[[list[Segment], random.Random], list[Segment]]
@@ -35,6 +36,16 @@ def impair(
     for impairment in impairments:
         impaired = impairment(impaired, rng)
     return impaired
+
+
+def refuse_sctp(what: str, segments: Iterable[Segment]) -> None:
+    """Check that segments are of TCP.
+
+    :param what: the impairment, for the error.
+    :raises LocalProtocolError: they are packets of SCTP.
+    """
+    if not all(segment.is_tcp for segment in segments):
+        raise LocalProtocolError(f"{what} is about TCP, and this is SCTP")
 
 
 def in_places(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scapy_mpa.craft.given import number, share
-from scapy_mpa.craft.impairments.base import MOST, WORD
+from scapy_mpa.craft.impairments.base import MOST, WORD, refuse_sctp
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -85,11 +85,15 @@ class LateStart:
 
 @dataclass(frozen=True, slots=True)
 class StartupCut:
-    """The capture starts after the startup frames, and after every copy of them."""
+    """The capture starts after the startup frames, and after every copy of them.
+
+    :raises LocalProtocolError: when called with packets of SCTP.
+    """
 
     conversation: Conversation
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        refuse_sctp("a cut after startup frames", segments)
         ends = [0, 0]
         for placed in self.conversation.layout():
             if isinstance(placed.item, StartupItem):

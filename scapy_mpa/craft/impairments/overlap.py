@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from scapy_mpa.craft.given import flag, number, share
-from scapy_mpa.craft.impairments.base import WORD
+from scapy_mpa.craft.impairments.base import WORD, refuse_sctp
 from scapy_mpa.craft.segment import Segment
 
 _COMPLEMENT: Final = bytes(range(256))[::-1]
@@ -22,7 +22,7 @@ _MOST_OCTETS: Final = 65495 - 40
 class Overlap:
     """Segments begin with the last octets of the segment before (RFC 5044 A.3).
 
-    :raises LocalProtocolError: a value is out of range.
+    :raises LocalProtocolError: a value is out of range; when called with packets of SCTP.
     """
 
     rate: float
@@ -38,6 +38,7 @@ class Overlap:
         flag("differing", self.differing)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        refuse_sctp("an overlap of segments", segments)
         out = []
         last: list[Segment | None] = [None, None]
         for segment in segments:

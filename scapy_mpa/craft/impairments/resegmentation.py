@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from scapy_mpa.craft.impairments.base import SPACING_NS, WORD
+from scapy_mpa.craft.impairments.base import SPACING_NS, WORD, refuse_sctp
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
@@ -25,7 +25,7 @@ class Resegmentation:
 
     A new segment has the time of the segment that had its first octet.
 
-    :raises LocalProtocolError: the size is out of range.
+    :raises LocalProtocolError: the size is out of range; when called with packets of SCTP.
     """
 
     size: int | Literal["tiny", "super"]
@@ -41,6 +41,7 @@ class Resegmentation:
             )
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
+        refuse_sctp("a cut into other segments", segments)
         out: list[list[Segment]] = [[segment] for segment in segments]
         for run in _runs(segments):
             octets = b"".join(segments[index].octets for index in run)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import CloseItem, FPDUItem, PauseItem, ResetItem
@@ -56,6 +56,7 @@ _SSN: Final = 0xFFFF
 class SctpSegment(Segment):
     """One SCTP packet; ``octets`` is the whole packet, and fields of TCP are 0."""
 
+    is_tcp: ClassVar = False
     items: tuple[int, ...] = ()
     """The numbers of the items whose chunks it holds."""
 
