@@ -112,7 +112,8 @@ _OPTIONS: Final[dict[str, tuple[dict[str, Any], _Make | None]]] = {
     "cut_startup": (
         {
             "is_flag": True,
-            "help": "Begin the capture after the startup frames.",
+            "help": "Begin the capture after the startup frames, or "
+            "after the adaption indications.",
         },
         lambda known, _, conversation: known.StartupCut(conversation),
     ),

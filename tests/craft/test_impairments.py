@@ -268,6 +268,13 @@ def test_late_start() -> None:
     )
 
 
+def test_start_after_the_adaption_indications() -> None:
+    """No octet of them is captured."""
+    conversation = parse_scenario("dialect draft-williams-iwarp-ift-01\ninitiator send 9")
+    segments = conversation.segments()
+    assert impair(segments, StartupCut(conversation)) == segments[-2:]
+
+
 def test_sequence_numbers_wrap() -> None:
     """Each side's sequence numbers pass 0 within its octets."""
     conversation = bulk()

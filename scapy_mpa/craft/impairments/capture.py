@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scapy_mpa.craft.given import number, share
 from scapy_mpa.craft.impairments.base import MOST, WORD, refuse_sctp
-from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.craft.script import IndicationItem, StartupItem
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
@@ -87,6 +87,8 @@ class LateStart:
 class StartupCut:
     """The capture starts after the startup frames, and after every copy of them.
 
+    With iWARP Framing for TCP, it starts after the adaption indications.
+
     :raises LocalProtocolError: when called with packets of SCTP.
     """
 
@@ -96,7 +98,7 @@ class StartupCut:
         refuse_sctp("a cut after startup frames", segments)
         ends = [0, 0]
         for placed in self.conversation.layout():
-            if isinstance(placed.item, StartupItem):
+            if isinstance(placed.item, StartupItem | IndicationItem):
                 ends[placed.item.side] = placed.end
         return segments[self._last(segments, ends) + 1 :]
 
