@@ -17,7 +17,7 @@ from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.rdmap import ATOMIC_REQUEST_LENGTH
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["INITIATOR", "LONGEST_RTT", "RESPONDER", "SIDES", "Options", "Packing"]
+__all__ = ["INITIATOR", "LARGEST_MSS", "LONGEST_RTT", "RESPONDER", "SIDES", "Options", "Packing"]
 
 INITIATOR: Final = 0
 RESPONDER: Final = 1
@@ -31,7 +31,7 @@ across segments, as with a TCP that does not know FPDUs."""
 LONGEST_RTT: Final = 1000
 """The longest round trip, in seconds: longer than any real one.  Sums still fit a capture file."""
 
-_LARGEST_MSS: Final = 65495
+LARGEST_MSS: Final = 65495
 """Octets of TCP payload that fit an IPv4 datagram."""
 
 SMALLEST_ULPDU_LIMIT: Final = UNTAGGED_LENGTH + ATOMIC_REQUEST_LENGTH
@@ -85,7 +85,7 @@ class Options:
             ("reply_revision", self.revision_of(RESPONDER), 0, 0xFF),
             ("ddp_version", self.ddp_version, 0, 3),
             ("rdmap_version", self.rdmap_version, 0, 3),
-            ("mss", self.mss, 1, _LARGEST_MSS),
+            ("mss", self.mss, 1, LARGEST_MSS),
             ("ack_every", self.ack_every, 0, 1 << 16),
             ("start_ns", self.start_ns, 0, LATEST * SECOND),
             ("rtt_ns", self.rtt_ns, 0, LONGEST_RTT * SECOND),

@@ -14,7 +14,7 @@ from scapy_mpa.capture.write import LATEST_SECOND
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER
 from scapy_mpa.craft.ift_conversation import IFTConversation
-from scapy_mpa.craft.options import LONGEST_RTT, SIDES
+from scapy_mpa.craft.options import LARGEST_MSS, LONGEST_RTT, SIDES, SMALLEST_ULPDU_LIMIT
 from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.craft.scenario.values import (
     Chance,
@@ -30,6 +30,7 @@ from scapy_mpa.craft.scenario.words import Word
 from scapy_mpa.craft.sctp import SctpConversation
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import DIALECT_NAMES
+from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH
 
 _SWITCH: Final = choice({"on": True, "off": False})
 _WHICH_SIDES: Final = choice(
@@ -54,8 +55,8 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "markers": (_WHICH_SIDES,),
     "crc": (_WHICH_SIDES,),
     "rtr-frame": (_WHICH_SIDES,),
-    "mss": (field(16),),
-    "mulpdu": (field(16),),
+    "mss": (number(1, LARGEST_MSS),),
+    "mulpdu": (number(SMALLEST_ULPDU_LIMIT, LARGEST_ULPDU_LENGTH),),
     "packing": (choice({name: name for name in ("aligned", "packed", "stream")}),),
     "vlan": (field(16),),
     "ack-every": (field(16),),
@@ -68,7 +69,7 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     **dict.fromkeys(_FLAGS, (_WHICH_SIDES,)),
     "vtags": (field(16), field(16)),
     "marker-interval": (field(16),),
-    "seed": (number(0, 1 << 64),),
+    "seed": (field(64),),
 }
 """By option, the values that follow it, in order; pairs are for Initiator and Responder."""
 
