@@ -36,6 +36,7 @@ _TO_WRAP: Final = (1, 1, 3)
 _TAGGED_VERSION: Final = (1, 1, 4)
 _INVALID_QN: Final = (1, 2, 1)
 MSN_RANGE: Final = (1, 2, 3)
+_INVALID_MO: Final = (1, 2, 4)
 _TOO_LONG: Final = (1, 2, 5)
 _UNTAGGED_VERSION: Final = (1, 2, 6)
 _SOURCE_WRAP: Final = (0, 1, 4)
@@ -108,7 +109,7 @@ def message_violation(opcode: int, body: bytes, length: int, mo: int = 0) -> Vio
         at least as many as the longest RDMAP header has.
     :param length: octets of the message from ``mo`` on.
     :param mo: MO of the segment that ends the message.  If it is not 0, only the length of the
-        message is checked.
+        message is checked, and whether the segment has a whole header.
     """
     if opcode not in _CHECKS:
         return None
@@ -121,8 +122,14 @@ def message_violation(opcode: int, body: bytes, length: int, mo: int = 0) -> Vio
         fewest, most = HEADER_LENGTHS[opcode]
         if fewest <= end <= most:
             return None
+        name = message_name(opcode)
+        if length >= fewest:
+            # The segment has a whole header.  Its MO or its end is outside the buffer for it.
+            text = f"MO {mo} of {name} with {length} octets: 0 is due, or the message is too long"
+            code = _INVALID_MO if mo >= most else _TOO_LONG
+            return Violation(text, "RFC 5041 4.3", code)
         allowed = " to ".join(map(str, sorted({fewest, most})))
-        return Violation(f"{message_name(opcode)} of {end} octets, {allowed} are allowed", clause)
+        return Violation(f"{name} of {end} octets, {allowed} are allowed", clause)
     try:
         found = check(body, length)
     except RemoteProtocolError as error:

@@ -147,7 +147,8 @@ SITUATIONS: list[tuple[str, list[str], dict[str, int]]] = [
     # DDP segments may have any size (RFC 5041 5.2).
     (">A1=7|20 <A1=7", [], {}),
     (">I1:8|4", [], {}),
-    (">I1:16|8", ["Immediate Data of 16 octets, 8 are allowed (RFC 7306 6.3)"], {}),
+    (">I1:15|8", ["Immediate Data of 15 octets, 8 are allowed (RFC 7306 6.3)"], {}),
+    (">I1:16|8", ["MO 8 of Immediate Data with 8 octets: 0 is due, or the message is "], {}),
     # The order is known after a message with a wrong RDMAP header.
     (">I1:9 >S#9", ["Immediate Data has exactly 8", "MSN 9 on queue 0, where 2"], {}),
     (">S >T1:4", [], {}),

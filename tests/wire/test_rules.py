@@ -74,6 +74,17 @@ WRONG = {
     "send on queue 1": (untagged(0x43, 1), "RFC 5040 4.1", (0, 2, 6)),
     "read request and payload": (untagged(0x41, 1, READ_REQUEST + b"x"), "RFC 5040 4.2", None),
     "late read request": (untagged(0x41, 1, READ_REQUEST[:9], mo=20), "RFC 5040 4.2", None),
+    **{
+        f"{what} with mo {mo}": (untagged(control, qn, octets, mo=mo), "RFC 5041 4.3", (1, 2, code))
+        for what, control, qn, octets, mo, code in (
+            ("read request", 0x41, 1, READ_REQUEST, 27, 5),
+            ("read request", 0x41, 1, READ_REQUEST, 28, 4),
+            ("immediate data", 0x48, 0, bytes(8), 1, 5),
+            ("atomic request", 0x4A, 1, ATOMIC_REQUEST, 1, 5),
+            ("atomic response", 0x4B, 3, bytes(12), 12, 4),
+            ("terminate", 0x47, 2, bytes(4), 49, 5),
+        )
+    },
     "early read request": (untagged(0x41, 1, bytes(4), mo=20), "RFC 5040 4.4", None),
     "short read request": (untagged(0x41, 1, bytes(27)), "RFC 5040 4.4", None),
     "source wraps": (

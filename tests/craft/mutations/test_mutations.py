@@ -291,8 +291,6 @@ NOTICED_BY = {
         f"{IFT}/5.1/{what}": f"({IFT} 6)"
         for what in ("payload-size-longer", "payload-size-largest", "header-crc-missing")
     },
-    # The message is longer than its header.
-    "rfc5041/4.3/read-request-mo-not-zero": "(RFC 5040 4.2)",
     # What has another magic number is no indication.
     **{f"{IFT}/4.1/phase-{phase}-magic-wrong": f"({IFT} 4.2)" for phase in (0, 1)},
     # The Initiator speaks before it has the Reply.
