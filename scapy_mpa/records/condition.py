@@ -20,7 +20,8 @@ ANY: Final = "any"
 """The key of all values of a record."""
 _FORM: Final = re.compile(r"([^=!<>~]+)(==?|!=|<=?|>=?|~)(.*)", re.DOTALL)
 _NUMBER: Final = re.compile(
-    r"(?P<hexadecimal>-?0[xX][0-9a-fA-F]{1,32})|-?[0-9]{1,32}(?P<fraction>\.[0-9]{1,32})?"
+    r"(?P<hexadecimal>-?0[xX][0-9a-fA-F]{1,32})|(?P<whole>-?[0-9]{1,32})"
+    r"|-?[0-9]{0,32}\.?[0-9]{1,32}(?:[eE][-+]?[0-9]{1,3})?"
 )
 _HEXADECIMAL: Final = re.compile(r"0x[0-9a-f]+")
 """An STag, or a number of up to 64 bits, as text in a record."""
@@ -37,7 +38,8 @@ _ABSENT: Final = object()
 class Condition:
     """A condition that records meet or do not; a record without the key does not.
 
-    In a list or an object, one value must meet the condition, with ``!=`` all values.
+    In a list or an object, one value must meet the condition, with ``!=`` all values.  But null is
+    the value of the key itself.
 
     :param text: key, operator and value.
     :param kinds: types of the records.
@@ -55,6 +57,7 @@ class Condition:
         self._compare: Callable[[Any, Any], Any] = _COMPARE.get(sign, operator.eq)
         self._value = _value(self._text)
         self._pattern = _pattern(self._text) if sign == "~" else None
+        self._is_null = self._value is None and sign != "~" and self.key != ANY
         is_word = isinstance(self._value, str | bool) and self.key != ANY
         if is_word and sign not in ("~", "!=") and has_numbers(self.key, kinds):
             raise LocalProtocolError(
@@ -80,6 +83,9 @@ class Condition:
         value: Any = record
         rest = "" if self.key == ANY else self.key
         while rest and value is not None:
+            if isinstance(value, list):
+                value = [each[rest] for each in value]
+                break
             if not isinstance(value, dict):
                 return False
             # A key of not_followed is a reason, which may hold a dot.
@@ -89,7 +95,7 @@ class Condition:
 
     def _finds(self, value: Any) -> bool:
         """Return whether a value, or one inside it, matches the condition's value."""
-        if isinstance(value, dict | list):
+        if isinstance(value, dict | list) and not self._is_null:
             return any(map(self._finds, value.values() if isinstance(value, dict) else value))
         is_text = isinstance(value, str)
         if self._pattern is not None:
@@ -133,7 +139,7 @@ def _value(text: str) -> object:
         return _WORDS.get(text, text)
     if number["hexadecimal"]:
         return int(text, 16)
-    return float(text) if number["fraction"] else int(text)
+    return int(text) if number["whole"] else float(text)
 
 
 def _pattern(text: str) -> re.Pattern[str]:

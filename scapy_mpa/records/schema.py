@@ -155,10 +155,10 @@ def _keys(kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _keys_in(name: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield a key with its type; if it is an object, the keys inside it as well."""
+    """Yield a key with its type; if it is an object, or a list of them, the keys inside as well."""
     yield name, text
     bare = text.rstrip("?")
-    inner = [tables.fields(tables.OBJECTS.get(bare, ""))]
+    inner = [tables.fields(tables.OBJECTS.get(bare.removesuffix("[]"), ""))]
     if bare == "header":
         inner = list(map(tables.fields, tables.HEADERS))
     elif bare.endswith("{}"):

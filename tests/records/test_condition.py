@@ -40,6 +40,12 @@ CONNECTION: dict[str, object] = {
     "broken": ["IRD is too small", "no RTR"],
     "rnics": None,
 }
+MESSAGE: dict[str, object] = {
+    "type": "message",
+    "latency": 5e-05,
+    "terminate": {"layer": 1, "ddp_header": None},
+    "parts": [{"seq": 7, "frames": [1]}, {"seq": 9, "frames": [2, 3]}],
+}
 ENDED: dict[str, object] = {"end": {"by": "limit", "within_message": ["10.0.0.2:4000"]}}
 CAPTURED: dict[str, object] = {"type": "capture", "not_followed": {"not TCP": 2}}
 
@@ -63,6 +69,19 @@ MET: list[tuple[dict[str, object], str, bool]] = [
     *((CONNECTION, text, True) for text in ("gaps>0", "gaps.dst=3", "gaps.src!=1", "broken~RTR$")),
     *((CONNECTION, text, False) for text in ("gaps>3", "gaps.src>0", "gaps!=3", "rtr_agreed=read")),
     *((CONNECTION, text, True) for text in ("ird.src=null", "rnics.src=null", "rtr_agreed!=read")),
+    # Null is the value of the key, not of one inside it.
+    *(
+        (MESSAGE, text, True)
+        for text in ("terminate!=null", "terminate.ddp_header=null", "any=null")
+    ),
+    *((MESSAGE, text, False) for text in ("terminate=null", "parts=null", "any!=null")),
+    *((CONNECTION, text, True) for text in ("rnics=null", "ird!=null", "broken!=null")),
+    # Numbers as JSON has them, and without a digit before the point.
+    *((MESSAGE, f"latency{text}", True) for text in ("=5e-05", "<1E-3", "<.001", "<1e6", ">-1e-9")),
+    *((MESSAGE, text, True) for text in ("any=5e-5", "latency~5e-05")),
+    # Keys of objects in a list.
+    *((MESSAGE, text, True) for text in ("parts.seq=9", "parts.seq!=8", "parts.frames>2")),
+    *((MESSAGE, text, False) for text in ("parts.seq=8", "parts.seq!=9", "parts.frames>3")),
     # Any value of a record.
     *((FPDU, text, True) for text in ("any=0x1234", "any=bad", "any~:4000$", "any=7")),
     *((FPDU, text, False) for text in ("any=0x1235", "any=good", "any!=bad")),
@@ -100,8 +119,8 @@ WRONG: dict[str, tuple[str, ...]] = {
     "docs/records.md lists": ("zzzz=1",),
     "crc is one of true, false, good, bad, off, unknown, null": ("crc=ba", "crc<a", "crc~x"),
     "is a number, such as 7, 0.5 or 0x1F": (
-        *("frame>x", "ulpdu_length>1k", "gaps.src=true", "latency<1ms", "time>.5"),
-        *("offset=", "frames=[6, 7]"),
+        *("frame>x", "ulpdu_length>1k", "gaps.src=true", "latency<1ms", "time>e5"),
+        *("offset=", "frames=[6, 7]", "time>.", "parts.seq=x"),
     ),
     "src is like 10.0.0.1:4000; ~ finds a part": ("src=10.0.0.1",),
     "src is like 10.0.0.1:4000": ("src=4000", "src=null"),
