@@ -227,6 +227,8 @@ def duplicates(found: list[MessageRecovered]) -> str:
         (">S#1:40/38 >S#1:40/38 >S#2:30/38", "1 1+2 2", []),
         # The sender uses an MSN late, against RFC 5041 4.3.
         (">S#2:30/38 >S#1:40/38", "2 1+2", [(0, 1, 1)]),
+        # The first message of a queue repeats none.
+        (">S#0 >S#0 >S#1", "0 0+1 1", []),
         # The next message of a queue ends the one before.
         (">S#1:40/38-1 >S#2:30/38", "1 2", []),
         # MSNs count from 1 on the queue of Terminates, too.

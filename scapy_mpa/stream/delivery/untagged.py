@@ -94,15 +94,14 @@ class UntaggedMessages:
         """Begin a message; report the MSNs that it skips."""
         msn = segment.header.msn
         assert msn is not None
-        ahead = 0
+        ahead, is_first = 0, qn not in self._next
         if qn in UNTAGGED_QUEUES:
             due = self._next.get(qn, self._first)
             ahead = 0 if due < 0 else ((msn - due + SEQUENCE_HALF) & SEQUENCE_MASK) - SEQUENCE_HALF
-            if ahead >= 0:
-                self._next[qn] = sequence_number(msn + 1)
+            self._next[qn] = due if ahead < 0 else sequence_number(msn + 1)
         if ahead > 0:
             self._skip(qn, sequence_number(msn - ahead), ahead, segment)
-        message = DDPMessage(segment, repeats=ahead < 0)
+        message = DDPMessage(segment, repeats=ahead < 0 and not is_first)
         if qn == QueueNumber.READ_REQUEST:
             self._requests.is_whole = True
         self._note_request(message)
