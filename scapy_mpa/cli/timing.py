@@ -64,6 +64,11 @@ class _Responses:
     its octets, its STag or MSN, and its TO."""
     unanswered_from: array[int] = field(default_factory=lambda: array("Q"))
     """The frames of Requests whose Responses lack their end."""
+    passed: array[int] = field(default_factory=lambda: array("Q"))
+    """Of the first of these, the frames up to which they were surely outstanding.  The Response to
+    a later Request has shown that they were answered."""
+    answered: int = 0
+    """The frame of the last Response whose Request is known."""
     unanswered: int = 0
     """Number of these Requests, more than their frames if too many are kept."""
     left_out: Counter[str] = field(default_factory=Counter)
@@ -74,7 +79,7 @@ class _Responses:
     @property
     def peak(self) -> int:
         """The highest number of Requests outstanding at one time."""
-        ends = sorted(self.values[1::_VALUES])
+        ends = sorted(self.values[1::_VALUES] + self.passed)
         begins = sorted(self.values[2::_VALUES] + self.unanswered_from)
         return max(
             (asked - bisect_left(ends, frame) for asked, frame in enumerate(begins, 1)), default=0
@@ -105,6 +110,8 @@ class Timing:
             if found is None:
                 found = self._found[key] = _Responses()
             latency = latency_of(message, self._clock)
+            if message.has_last and message.answers is not None:
+                self._pass_over(key, message.captured or 0)
             if not isinstance(latency, str):
                 self._add(found, message, latency)
             elif message.has_last or message.answers is None:
@@ -114,6 +121,19 @@ class Timing:
                 if self._kept < _MOST:
                     self._kept += 1
                     found.unanswered_from.append(message.request_frame or message.frame)
+
+    def _pass_over(self, key: _Key, frame: int) -> None:
+        """Take the frame of a Response: the Requests before its own were answered, too.
+
+        Responses come in the order of the Requests, of both kinds (RFC 5040 5.2.2, RFC 7306 7).
+        So a missing Response came after the Response before it.
+        """
+        for kind in _KINDS.values():
+            found = self._found.get((*key[:2], kind))
+            if found is not None:
+                begins = found.unanswered_from[len(found.passed) :]
+                found.passed.extend([max(begin, found.answered) for begin in begins])
+                found.answered = frame
 
     def _add(self, found: _Responses, message: MessageRecovered, seconds: float) -> None:
         """Add a Response whose latency is known."""

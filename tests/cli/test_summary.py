@@ -153,6 +153,38 @@ def test_responses_left_out(
 
 
 @pytest.mark.parametrize(
+    ("responses", "at_once"),
+    [
+        ("1-2 3-4", "1"),
+        ("1-4 2-5 3-6", "3"),
+        ("1-? 2-?", "2"),
+        # A Response shows that earlier Requests were answered, of both kinds (RFC 5040 5.2.2).
+        ("1-2 3-? 4-5 6-? 7-8", "1"),
+        ("1-3 2-? 4-5 6-7", "2"),
+        ("1-5 2-? 3-? 4-6", "4"),
+        ("1-? A3-4 5-?", "1"),
+    ],
+)
+def test_requests_outstanding_at_once(responses: str, at_once: str) -> None:
+    """Of RDMA Reads: the frames of Request and Response, ``?`` if that lacks its end.
+
+    ``A`` is an Atomic.
+    """
+    clock = Clock()
+    for frame in range(1, 10):
+        clock.note(frame, 10 * frame)
+    table = timing.Timing(clock)
+    for each in responses.split():
+        begin, end = each.removeprefix("A").split("-")
+        opcode = Opcode.ATOMIC_RESPONSE if each[0] == "A" else Opcode.READ_RESPONSE
+        captured = int(end) if end != "?" else None
+        changes = {"opcode": opcode, "request_frame": int(begin), "captured": captured}
+        table.take([ANSWER._replace(**changes, has_last=end != "?")])
+    row = next(line for line in table.lines({0}) if "Read" in line)
+    assert row.split()[-2] == at_once
+
+
+@pytest.mark.parametrize(
     ("steps", "count"), [("repeat 3 initiator read 100", 3), ("initiator read-request 100", 0)]
 )
 def test_slowest_of_the_selected_connections(steps: str, count: int, tmp_path: Path) -> None:
