@@ -327,7 +327,8 @@ def _negotiated(record: dict[str, Any]) -> Iterator[str]:
             yield f"{name.upper()} {'/'.join('-' if each is None else str(each) for each in pair)}"
     if record["rtr"] is not None:
         yield f"RTR by {record['rtr'].capitalize()}"
-    elif record["rtr_agreed"]:
+    elif record["rtr_agreed"] and record["kept"]:
+        # Else it is not known, or the broken rule says so.
         yield "no RTR"
     for text in record["broken"]:
         yield f"not kept: {text}"

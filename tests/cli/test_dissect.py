@@ -47,6 +47,8 @@ UNUSUAL = [
     (10, {"seq": None, "tsn": 105}, "it is 'wrong', TSN 105"),
     (11, {"dialect": "rfc5043"}, ", RNICs RDMAC to RDMAC or permissive, 5/1 DDP "),
     (11, {"dialect": "rfc5043"}, ", 0/1460 chunks ahead, "),
+    (11, {"rtr_agreed": ["write"], "kept": True}, " octets, no RTR, "),
+    (11, {"rtr_agreed": ["write"], "kept": None}, " octets, 6/0 bad CRC, "),
     (12, {"r": True, "hc": True}, "Adaption indication phase 1 RDMA HC PC SP VTag 0xabcd "),
     (11, {**NO_MPA, "fpdus": {"src": 0, "dst": 0}}, ", no MPA, 200/100 octets"),
 ]

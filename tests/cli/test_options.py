@@ -127,7 +127,7 @@ def test_broken_promise_is_marked() -> None:
     marked = [row.split()[0] for row in rows if "! " in row]
     assert marked == ["6", "38", "39"]
     text = run("dissect", "--connection", 39, PROBE).stdout
-    assert "no RTR, not kept: the first FPDU is no RTR indication (RFC 6581 9.2)" in text
+    assert "ORD 8/8, not kept: the first FPDU is no RTR indication (RFC 6581 9.2)" in text
 
 
 def capture_of(path: Path, link: int, frames: list[bytes]) -> Path:
