@@ -36,12 +36,12 @@ def ddp_fields(fpdu: Carrier) -> dict[str, Any]:
 def frame_fields(frame: IFTFrameRecovered) -> dict[str, Any]:
     """Return the header fields of the DDP segment in a frame of iWARP Framing for TCP.
 
-    In DDP mode there is no RDMAP.
+    Only in RDMA mode there is RDMAP.
     """
     size, payload_size, _ = frame.header
     fields = _fields(frame.ulpdu[: min(size, UNTAGGED_LENGTH)], size + payload_size)
     fields["payload_length"] = payload_size
-    if frame.rdma is False:
+    if not frame.carries_rdmap:
         fields |= dict.fromkeys(("rdmap_version", "opcode", "message", "invalidate_stag"))
     return fields
 

@@ -47,8 +47,8 @@ class Direction(NamedTuple):
 class Agreement(NamedTuple):
     """The result of two indications."""
 
-    rdma: bool | None
-    """RDMA mode, else DDP mode; None if the two sides disagree."""
+    rdma: bool
+    """Whether the connection is in RDMA mode: both sides ask for it."""
     directions: tuple[Direction, Direction]
     """The frames of the first indication's sender, and of the second's."""
     failures: tuple[str, ...]
@@ -71,7 +71,7 @@ def negotiate(first: AdaptionIndication, second: AdaptionIndication) -> Agreemen
     :meth:`AdaptionIndication.problems` returns the faults of a single indication.
     """
     return Agreement(
-        first.r if first.r == second.r else None,
+        first.r and second.r,
         (_direction(first, second), _direction(second, first)),
         tuple(_failures(first, second)),
     )

@@ -316,9 +316,10 @@ def test_limits_hold() -> None:
     assert {each["reason"] for each in capture.of("gap")} == {"limit"}
 
 
-def test_ddp_mode_has_no_rdmap() -> None:
-    """In DDP mode RsvdULP is the ULP's, and there are no RDMAP messages (4.2, R)."""
-    capture = Capture(HC, HC)
+@pytest.mark.parametrize("flags", [(HC, HC), (R | HC, HC), (HC, R | HC)])
+def test_only_rdma_mode_has_rdmap(flags: tuple[int, int]) -> None:
+    """Else RsvdULP is the ULP's, and there are no RDMAP messages. RDMA mode needs both R (4.2)."""
+    capture = Capture(*flags)
     # As RDMAP it would be an RDMA Read Request.
     ddp = messages.untagged_header(1, 1, 7, 0, last=True)
     capture.segment(frame(ddp, bytes(28), HC), 64)

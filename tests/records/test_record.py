@@ -147,8 +147,8 @@ EVENTS: list[RecordedEvent] = [
     ),
     event(
         "IFTFrameRecovered",
-        "seq 5000 offset 64 rdma True header_crc 'good' payload_crc 'off' located_by 'search' "
-        "out_of_order True frames (5,7)",
+        "seq 5000 offset 64 carries_rdmap True header_crc 'good' payload_crc 'off' "
+        "located_by 'search' out_of_order True frames (5,7)",
         header=FrameHeader(14, 2, 0xABCD),
         octets=b"\x00\x0e\x00\x02\xab\xcd" + SEGMENT[:14] + b"HCRC" + SEGMENT[14:],
     ),

@@ -37,14 +37,12 @@ class IFTFraming:
     :param half: the direction.
     :param origin: position of the first octet after the adaption indication.
     :param agreed: the properties of the direction's frames, from both indications.
-    :param rdma: whether frames carry RDMAP; None if the two sides disagree.
+    :param rdma: whether frames carry RDMAP.
     """
 
     __slots__ = ("_agreed", "_at", "_half", "_is_lost", "_latest", "_origin", "_rdma")
 
-    def __init__(
-        self, half: HalfConnection, origin: int, agreed: Direction, rdma: bool | None
-    ) -> None:
+    def __init__(self, half: HalfConnection, origin: int, agreed: Direction, rdma: bool) -> None:
         self._half = half
         self._agreed = agreed
         self._rdma = rdma

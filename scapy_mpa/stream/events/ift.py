@@ -46,8 +46,8 @@ class IFTFrameRecovered(NamedTuple):
     header: FrameHeader
     octets: bytes
     """The frame as in the stream, with CRCs, but without an end that the snap length cut off."""
-    rdma: bool | None
-    """Whether the connection is in RDMA mode; None if the two sides disagree."""
+    carries_rdmap: bool
+    """Whether the connection is in RDMA mode."""
     header_crc: CrcVerdict
     """``off`` if there is none."""
     payload_crc: CrcVerdict
@@ -107,11 +107,6 @@ class IFTFrameRecovered(NamedTuple):
             if verdict in verdicts:
                 return verdict
         return "off"
-
-    @property
-    def carries_rdmap(self) -> bool:
-        """Whether the connection is in RDMA mode."""
-        return bool(self.rdma)
 
     @property
     def is_acceptable(self) -> bool:
