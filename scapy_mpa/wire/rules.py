@@ -92,12 +92,16 @@ def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
     return found
 
 
-def header_violation(header: DDPHeader, length: int) -> Violation | None:
+def header_violation(header: DDPHeader, length: int, *, rdmap: bool = True) -> Violation | None:
     """Return the first fault in the headers of a segment, None if there is none.
 
     :param length: octets of the segment after its DDP header.
+    :param rdmap: whether the segment carries RDMAP; else its RsvdULP and QN are the ULP's.
     """
-    return _of_ddp(header, length) or _of_control(header.rsvdulp, header.tagged, header.qn)
+    found = _of_ddp(header, length, rdmap=rdmap)
+    if found is None and rdmap:
+        found = _of_control(header.rsvdulp, header.tagged, header.qn)
+    return found
 
 
 def message_violation(opcode: int, body: bytes, length: int, mo: int = 0) -> Violation | None:
@@ -167,12 +171,12 @@ def _invalid_version(header: DDPHeader) -> TerminateCode:
     return _TAGGED_VERSION if header.tagged else _UNTAGGED_VERSION
 
 
-def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
+def _of_ddp(header: DDPHeader, length: int, *, rdmap: bool) -> Violation | None:
     """Return the first fault in the fields of DDP."""
     version = header.ddp_version
     # The RDMA Consortium has version 0 of both DDP and RDMAP (RFC 5040 4.1).
     if version not in _VERSIONS or (
-        version == 0 and parse_control(header.rsvdulp).rdmap_version == 1
+        rdmap and version == 0 and parse_control(header.rsvdulp).rdmap_version == 1
     ):
         return Violation(f"DV {version} is not valid", "RFC 5041 4.1", _invalid_version(header))
     if header.tagged:
@@ -183,7 +187,7 @@ def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
             )
         return None
     assert header.mo is not None
-    if header.qn not in UNTAGGED_QUEUES:
+    if rdmap and header.qn not in UNTAGGED_QUEUES:
         return Violation(f"QN {header.qn} is that of no queue", "RFC 5041 7.1", _INVALID_QN)
     if header.mo + length > LARGEST_MESSAGE:
         return Violation(

@@ -140,10 +140,13 @@ def made(number: int, harm: str, flags: int) -> bytes:
     """A frame with a Send of 100 octets.
 
     :param harm: ``h`` header CRC wrong, ``p`` payload CRC wrong, ``v`` VTag of its own sender,
-        ``l`` payload_size too large, ``n`` header_size wrong.
+        ``l`` payload_size too large, ``n`` header_size wrong, ``d`` DV 2.
     """
     vtag, size = VTAG_A if "v" in harm else VTAG_B, TOO_LONG if "l" in harm else -1
-    octets = bytearray(frame(send(number + 1), bytes([number]) * 100, flags, vtag=vtag, size=size))
+    ddp = messages.untagged_header(
+        *(messages.SEND, 0, number + 1, 0, True), ddp_version=2 if "d" in harm else 1
+    )
+    octets = bytearray(frame(ddp, bytes([number]) * 100, flags, vtag=vtag, size=size))
     for each, place in (("h", 24), ("p", len(octets) - 1), ("n", 1)):
         octets[place] ^= 0xFF * (each in harm)
     return bytes(octets)
@@ -246,6 +249,8 @@ SITUATIONS: list[tuple[int, int, str, str, list[str]]] = [
     (BOTH | SP, BOTH, "0 2h 1", "0 1 2h", [HEADER_CRC]),
     (BOTH | SP, BOTH, "0 2v 1", "0 1 2", ["the frame has VTag"]),
     (BOTH | SP, BOTH, "0 2c 1", "0 1 2u", []),
+    (BOTH | SP, BOTH, "0 2d 3 1", "0 1 2 3s", []),
+    (R | SP, R, "0 2d 3 1", "0 1 2 3s", []),
     # Octets that the snap length cut off, and the end of the connection.
     (BOTH, BOTH, "0 1c 2c 3", "0 1u 2u 3", []),
     (BOTH, BOTH, "0 1k 2", "0 -", []),

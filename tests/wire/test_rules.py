@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.wire.rules import violation
+from scapy_mpa.wire.ddp import ddp_header_of
+from scapy_mpa.wire.rules import header_violation, violation
 
 
 def tagged(control: int, rdmap: int, to: int = 0, payload: bytes = b"") -> bytes:
@@ -113,6 +114,17 @@ def test_something_is_wrong(name: str) -> None:
     assert found is not None
     assert (found.clause, found.terminate) == (clause, terminate)
     assert f"({clause})" in str(found)
+
+
+def test_faults_without_rdmap() -> None:
+    """RsvdULP and QN are the ULP's (RFC 5041 4). The other fields of DDP are checked."""
+    headers = {name: (ddp_header_of(ulpdu), len(ulpdu)) for name, (ulpdu, *_) in WRONG.items()}
+    assert {
+        name
+        for name, (header, length) in headers.items()
+        if header is not None
+        and header_violation(header, length - header.length, rdmap=False) is not None
+    } == {"tagged version", "untagged version", "to wraps", "too long"}
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -17,7 +17,7 @@ from scapy_mpa.stream.events import CrcVerdict, IFTFrameRecovered
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.crc import crc_is_good
-from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, ddp_header_length
+from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, ddp_header_length, ddp_header_of
 from scapy_mpa.wire.ift_frame import (
     FRAME_HEADER_LENGTH,
     FrameHeader,
@@ -27,6 +27,7 @@ from scapy_mpa.wire.ift_frame import (
 )
 from scapy_mpa.wire.ift_indication import problem_text
 from scapy_mpa.wire.ift_negotiation import Direction
+from scapy_mpa.wire.rules import header_violation
 
 _HEADER_SIZES: Final = " or ".join(map(str, DDP_HEADER_LENGTHS))
 
@@ -137,8 +138,13 @@ class IFTFraming:
         problems = self._problems(header, octets[FRAME_HEADER_LENGTH:], faults)
         frames = island.frames(start, end)
         latest, latest_at = self._latest
-        may_be_early = agreed.speculative and not problems and payload_crc != "unknown"
-        is_early = may_be_early and max(frames) < latest
+        is_early = (
+            agreed.speculative
+            and max(frames) < latest
+            and payload_crc != "unknown"
+            and not problems
+            and self._is_valid(header, octets[FRAME_HEADER_LENGTH : layout.header_end])
+        )
         if is_early:
             half.counters.count_ahead(1, start - latest_at)
         self._latest = max(self._latest, (max(frames), start))
@@ -159,6 +165,13 @@ class IFTFraming:
         )
         for text, clause in problems:
             self._wrong(start, text, clause)
+
+    def _is_valid(self, header: FrameHeader, octets: bytes) -> bool:
+        """Return whether the fields of a DDP header are valid, as far as a capture shows (8.1)."""
+        ddp = ddp_header_of(octets)
+        if ddp is None:
+            return False
+        return header_violation(ddp, header.payload_size, rdmap=self._rdma) is None
 
     def _problems(self, header: FrameHeader, ddp: bytes, faults: str) -> list[tuple[str, str]]:
         """Return the faults for which a receiver must not accept a frame, with their clauses."""
