@@ -16,7 +16,7 @@ from scapy_mpa.stream.delivery.assembly import LISTED_PARTS, LISTED_STRETCHES
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.messages import Messages
-from tests.stream.exchange import exchanged, messages_of, payload, talk_of
+from tests.stream.exchange import answers, exchanged, messages_of, payload, talk_of
 from tests.stream.feed import feed, fpdus
 from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
@@ -260,6 +260,19 @@ def reported(talk: Talk) -> list[list[str]]:
             name = f"{LETTERS[each.opcode or 0]}{each.msn or ''}" if each.fpdus else "-"
             found[is_late].append(name if each.complete else f"{name}~{each.fpdus}")
     return found
+
+
+@pytest.mark.parametrize("every", [5, 20, 90])
+def test_holes_that_follow_each_other(every: int) -> None:
+    """A message waits for the holes before it alone, even if there is always an open one."""
+    lost = range(every, 400, every)
+    words = (f">R{n}@{n}00 <R@{n}00{'-' * (n in lost)}" for n in range(1, 400))
+    talk = talk_of(" ".join(words))
+    _, late = reported(talk)
+    assert len(late) <= LATE_SEGMENTS
+    unanswered = " ".join(map(str, lost))
+    paired = " ".join(str(n) for n in range(1, 400) if n not in lost)
+    assert answers(messages_of(talk.fed())) == f"{paired} / {unanswered}"
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2])

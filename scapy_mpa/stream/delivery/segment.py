@@ -51,9 +51,11 @@ class DDPSegment:
     place: Place
     frames: tuple[int, ...]
     """The frames that brought its octets."""
-    out_of_order: bool
+    read_to: int | None
+    """Segments that begin up to this sequence number are due now.  None: this one is out of order,
+    and no hole before it was closed."""
     acknowledged: int | None
-    """As :class:`~scapy_mpa.stream.events.FPDURecovered` has them."""
+    """As :class:`~scapy_mpa.stream.events.FPDURecovered` has it."""
     header: DDPHeader
     opcode: int
     offset: int
@@ -146,7 +148,7 @@ def _of_row(row: Row) -> DDPSegment:
         (direction.connection.identity, direction.index, frame, time_ns, seq),
         (seq, offset if table.from_start else None, shape.lead, shape.size),
         (frames,) if isinstance(frames, int) else frames,
-        table.ahead,
+        None if table.ahead else seq,
         ack,
         header,
         opcode,
@@ -177,11 +179,15 @@ def _of_event(carrier: Carrier) -> DDPSegment:
         is_header = opcode in HEADER_OPCODES and not header.tagged
         body = ulpdu[header.length :][:_KEPT] if is_header else b""
     fpdu = carrier if isinstance(carrier, FPDURecovered) else None
+    place = carrier.place
+    read_to: int | None = place[0]
+    if carrier.out_of_order:
+        read_to = None if fpdu is None else fpdu.read_to
     return DDPSegment(
         (carrier.connection, carrier.direction, carrier.frame, carrier.time_ns, carrier.seq),
-        carrier.place,
+        place,
         carrier.frames,
-        carrier.out_of_order,
+        read_to,
         None if fpdu is None else fpdu.acknowledged,
         header,
         opcode,

@@ -57,7 +57,8 @@ class Turns:
             self.expected = segment.start
         self._count += 1
         heappush(self.waiting, (segment.start, self._count, segment))
-        return self.due(-1 if segment.out_of_order else segment.start)
+        read_to = segment.read_to
+        return self.due(-1 if read_to is None else unwrap(read_to, segment.start))
 
     def due(self, upto: float = inf) -> Iterator[tuple[DDPSegment, int]]:
         """Yield the segments that begin by ``upto``, and those that follow without a hole.

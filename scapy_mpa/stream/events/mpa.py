@@ -74,6 +74,9 @@ class FPDURecovered(NamedTuple):
     is not known."""
     form: FPDUFormat = STANDARD
     """How it is laid out."""
+    read_to: int | None = None
+    """If it is out of order, the sequence number before which only late copies bring more FPDUs;
+    None if no hole before it was closed."""
 
     @property
     def ulpdu(self) -> bytes:

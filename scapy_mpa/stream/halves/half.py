@@ -272,6 +272,7 @@ class HalfConnection:
         if fpdu.crc == "bad":
             self.counters.crc_bad += 1
         is_ahead = islands.is_ahead(island, fpdu.start)
+        read_to = islands.read_to(island) if is_ahead else None
         if is_ahead:
             self.counters.count_ahead(1, fpdu.start - islands.delivery_point(island))
         header = fpdu.start + layout.header
@@ -288,6 +289,7 @@ class HalfConnection:
             island.frames(fpdu.start, fpdu.end),
             self.peer.acknowledged_number,
             framing.form,
+            None if read_to is None else sequence_number(read_to),
         )
         if fpdu.sound and len(event.frames) > 1:
             self.counters.longest = max(self.counters.longest, fpdu.end - fpdu.start)

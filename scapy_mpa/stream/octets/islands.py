@@ -152,11 +152,29 @@ class Islands:
             return None
         return items[self._index_of(self.front) + 1]
 
-    def front_end(self) -> int:
-        """Return the position up to which all octets were captured or given up."""
+    def _front_island(self) -> Island | None:
+        """Return the island before the first open hole, None if its octets were given up."""
         assert self.front is not None
         index = self._index_of(self.front)
-        return self.items[index].end if index >= 0 else self.front
+        return self.items[index] if index >= 0 else None
+
+    def front_end(self) -> int:
+        """Return the position up to which all octets were captured or given up."""
+        island = self._front_island()
+        assert self.front is not None
+        return self.front if island is None else island.end
+
+    def read_to(self, island: Island) -> int | None:
+        """Return the position before which only late copies bring more FPDUs.
+
+        None if no hole before it was closed.
+
+        :param island: contains an FPDU after that position.
+        """
+        front = self._front_island() if self.lies_beyond(island) else island
+        if front is None or front is self.items[0]:
+            return None
+        return front.runs[0].end if front.runs else front.start
 
     def delivery_point(self, island: Island) -> int:
         """Return the position of the first octet that was neither captured nor given up.
