@@ -63,13 +63,7 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     (seconds,) = unpack(order + "q", found.get(IF_TSOFFSET, bytes(8)))
     name = found.get(IF_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
     return Interface(
-        link_type,
-        snap_length,
-        name or None,
-        numerator,
-        denominator,
-        seconds * SECOND,
-        fault,
+        link_type, snap_length, name or None, numerator, denominator, seconds * SECOND, fault
     )
 
 

@@ -114,12 +114,7 @@ def _frames(
 
 
 def _take(
-    capture: Capture,
-    header: PcapHeader,
-    followed: Followed,
-    clock: Clock,
-    window: bytes,
-    at: int,
+    capture: Capture, header: PcapHeader, followed: Followed, clock: Clock, window: bytes, at: int
 ) -> tuple[int, int]:
     """Take the records of a window, as :func:`~scapy_mpa.capture.pcap.pcap_windows` asks for."""
     number, flows = capture.frames, followed.flows

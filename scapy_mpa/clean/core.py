@@ -40,9 +40,4 @@ def cores_of(connection: Connection, first: Direction | None) -> tuple[Core, Cor
 def _core(half: HalfConnection, direction: Direction | None) -> Core:
     current = direction if direction is not None and not direction.reads_no_fpdus else half
     missing = current.first_missing if half.phase is Phase.FULL else None
-    return Core(
-        half,
-        current.high,
-        NEVER if missing is None else missing,
-        half.counters.fpdus > 0,
-    )
+    return Core(half, current.high, NEVER if missing is None else missing, half.counters.fpdus > 0)

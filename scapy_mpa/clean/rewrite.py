@@ -24,12 +24,7 @@ from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.fpdu import WORD
-from scapy_mpa.wire.startup import (
-    STARTUP_HEADER_LENGTH,
-    StartupFrame,
-    StartupKind,
-    build_startup,
-)
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH, StartupFrame, StartupKind, build_startup
 from scapy_mpa.wire.tcp import ACK, FIN, PSH, RST, SYN
 
 _NO_HANDSHAKE: Final = "no TCP handshake was captured"

@@ -47,8 +47,7 @@ from scapy_mpa.cli.options import files_argument, reading_options
 
 
 @click.command(
-    short_help="Rewrite a capture so that other tools can read it.",
-    epilog=below_options(__doc__),
+    short_help="Rewrite a capture so that other tools can read it.", epilog=below_options(__doc__)
 )
 @files_argument
 @click.option(

@@ -72,10 +72,7 @@ class Cleaning(NamedTuple):
         return open_files(names, attention, joined=True)
 
     def _clean(
-        self,
-        capture: Capture,
-        attention: Attention,
-        selects: Callable[[ConnectionId], bool] | None,
+        self, capture: Capture, attention: Attention, selects: Callable[[ConnectionId], bool] | None
     ) -> int:
         cleaner = Cleaner(decapsulate=self.decapsulate, selects=selects, **self.how)
         name, report = shown(capture.name), cleaner.report

@@ -71,10 +71,7 @@ def _record_types(
     return types
 
 
-@click.command(
-    short_help="List every FPDU, with its details.",
-    epilog=below_options(__doc__),
-)
+@click.command(short_help="List every FPDU, with its details.", epilog=below_options(__doc__))
 @files_argument
 @click.option(
     "-V", "--verbose", "layers", is_flag=True, help="Show the full layers below each line."

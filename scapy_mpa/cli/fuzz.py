@@ -30,8 +30,7 @@ _ALL = "*"
 
 
 @click.command(
-    short_help="Make captures in which one rule is broken.",
-    epilog=below_options(__doc__),
+    short_help="Make captures in which one rule is broken.", epilog=below_options(__doc__)
 )
 @click.option(
     "-o",

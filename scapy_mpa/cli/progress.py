@@ -49,10 +49,7 @@ def watched(items: Iterable[Item], length: int, label: str) -> Iterator[Item]:
 
 
 def _with_bar(
-    items: Iterable[Item],
-    length: int,
-    label: Callable[[], str],
-    position: Callable[[int], int],
+    items: Iterable[Item], length: int, label: Callable[[], str], position: Callable[[int], int]
 ) -> Iterator[Item]:
     """Yield items; if that takes long and standard error is a terminal, show a bar there.
 

@@ -6,14 +6,7 @@ import sys
 from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
 from functools import lru_cache
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, NamedTuple
 
 from scapy_mpa.records.condition import ANY, Condition

@@ -31,8 +31,7 @@ _STANDARD_INPUT = "-"
 
 
 @click.command(
-    short_help="Start Scapy with all layers, a capture loaded.",
-    epilog=below_options(__doc__),
+    short_help="Start Scapy with all layers, a capture loaded.", epilog=below_options(__doc__)
 )
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
 @click.option("-c", "code", metavar="CODE", help="Run this code instead, and leave.")

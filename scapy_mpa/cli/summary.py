@@ -69,10 +69,7 @@ _TYPES = frozenset({"capture", "connection", "capture_end"})
 """Types of the records that ``--json`` prints."""
 
 
-@click.command(
-    short_help="Show a table of the connections.",
-    epilog=below_options(__doc__),
-)
+@click.command(short_help="Show a table of the connections.", epilog=below_options(__doc__))
 @files_argument
 @click.option(
     "--json",

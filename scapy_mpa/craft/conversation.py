@@ -41,12 +41,7 @@ from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.startup.steps import reply_problems
 from scapy_mpa.wire.control_flags import RTR, meaning_of
-from scapy_mpa.wire.dialect import (
-    OSC_REVISIONS,
-    TRAITS,
-    Dialect,
-    extension_length,
-)
+from scapy_mpa.wire.dialect import OSC_REVISIONS, TRAITS, Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU

@@ -16,13 +16,7 @@ from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.script import CloseItem, FPDUItem, HandshakeItem, Item, StartupItem
 from scapy_mpa.dialects import other_framings
-from scapy_mpa.stream.events import (
-    ConnectionEnded,
-    ConnectionId,
-    Event,
-    FPDURecovered,
-    StartupSeen,
-)
+from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, Event, FPDURecovered, StartupSeen
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError

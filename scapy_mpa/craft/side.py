@@ -176,12 +176,7 @@ class Side:
         return request
 
     def read_request(
-        self,
-        size: int,
-        sink_stag: int = 1,
-        sink_to: int = 0,
-        src_stag: int = 2,
-        src_to: int = 0,
+        self, size: int, sink_stag: int = 1, sink_to: int = 0, src_stag: int = 2, src_to: int = 0
     ) -> Message:
         """Send an RDMA Read Request (RFC 5040 4.4).
 

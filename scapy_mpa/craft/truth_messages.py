@@ -84,10 +84,7 @@ def _carries(item: FPDUItem, message: Message, before: int) -> bool:
 
 
 def _message_of(
-    message: Message,
-    last: StartupSeen | FPDURecovered,
-    octets: bytes,
-    parts: dict[int, list[Part]],
+    message: Message, last: StartupSeen | FPDURecovered, octets: bytes, parts: dict[int, list[Part]]
 ) -> MessageRecovered:
     """Return the event of a message.
 

@@ -12,13 +12,7 @@
 
 from __future__ import annotations
 
-from scapy.fields import (
-    Field,
-    ShortField,
-    StrFixedLenField,
-    XIntField,
-    XShortField,
-)
+from scapy.fields import Field, ShortField, StrFixedLenField, XIntField, XShortField
 
 from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import _Carrier

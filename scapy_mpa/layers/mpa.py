@@ -19,12 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scapy.config import conf
-from scapy.fields import (
-    ByteField,
-    ConditionalField,
-    ShortField,
-    StrLenField,
-)
+from scapy.fields import ByteField, ConditionalField, ShortField, StrLenField
 from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
 

@@ -80,7 +80,4 @@ class NVMeRDMAReject(PrivateData):
 
     name = "NVMe RDMA Reject"
     shortest = 4
-    fields_desc = [
-        LEShortField("recfmt", 0),
-        LEShortEnumField("sts", 6, _STATUS),
-    ]
+    fields_desc = [LEShortField("recfmt", 0), LEShortEnumField("sts", 6, _STATUS)]

@@ -26,12 +26,7 @@ _NUMBER: Final = re.compile(
 _HEXADECIMAL: Final = re.compile(r"0x[0-9a-f]+")
 """An STag, or a number of up to 64 bits, as text in a record."""
 _WORDS: Final = {"true": True, "false": False, "null": None}
-_COMPARE: Final = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+_COMPARE: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _ABSENT: Final = object()
 
 

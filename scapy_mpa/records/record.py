@@ -298,10 +298,7 @@ def _end(end: End, initiator: int) -> Record:
 
 
 def _timing_fields(
-    event: ConnectionEnded,
-    timing: Timing,
-    halves: tuple[HalfSummary, HalfSummary],
-    clock: Clock,
+    event: ConnectionEnded, timing: Timing, halves: tuple[HalfSummary, HalfSummary], clock: Clock
 ) -> Record:
     """Return the keys of a ``connection`` record for its speed and its stalls.
 

@@ -42,10 +42,7 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
         "type": "string",
         "pattern": f"^({'|'.join(FUNCTION_NAMES.values())}|function code [0-9]{{1,5}})$",
     },
-    "timestamp": {
-        "type": "string",
-        "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$",
-    },
+    "timestamp": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$"},
     "version": {"const": tables.VERSION},
     "verdict": _enumerated(get_args(CrcVerdict)),
     "located_by": _enumerated(get_args(LocatedBy)),

@@ -43,14 +43,7 @@ _CONSTANT: Final = (
     "time",
     "wirelen",
 )
-_OWN: Final = (
-    "fields",
-    "original",
-    "payload",
-    "post_transforms",
-    "raw_packet_cache",
-    "underlayer",
-)
+_OWN: Final = ("fields", "original", "payload", "post_transforms", "raw_packet_cache", "underlayer")
 _MOST_SHAPES: Final = 256
 """Shapes that are kept, at most.  A network has a few for each pair of link addresses, and a ULP
 has a few; a hostile capture may have more."""

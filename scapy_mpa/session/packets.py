@@ -56,11 +56,7 @@ class Packets:
     """
 
     def __init__(
-        self,
-        followed: Followed,
-        on_event: Callable[[Event], None] | None,
-        *,
-        check: bool,
+        self, followed: Followed, on_event: Callable[[Event], None] | None, *, check: bool
     ) -> None:
         self._decoder, self._flows = followed.decoder, followed.flows
         self._on_event = on_event

@@ -238,9 +238,5 @@ def rdmpa(
         places = ((record["connection"], record["src"], part["seq"]) for part in record["parts"])
         parts += [packet_at[place] for place in places if place in packet_at]
     return MPAPacketList(
-        packets,
-        name,
-        records=records,
-        not_followed=recovery.not_followed,
-        messages=messages,
+        packets, name, records=records, not_followed=recovery.not_followed, messages=messages
     )

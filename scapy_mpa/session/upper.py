@@ -111,12 +111,9 @@ class UpperLayers:
         if header == TAGGED_LENGTH:
             fields["stag"], fields["to"] = TAGGED_FIELDS.unpack_from(ulpdu)
         else:
-            (
-                fields["invalidate_stag"],
-                fields["qn"],
-                fields["msn"],
-                fields["mo"],
-            ) = UNTAGGED_FIELDS.unpack_from(ulpdu)
+            (fields["invalidate_stag"], fields["qn"], fields["msn"], fields["mo"]) = (
+                UNTAGGED_FIELDS.unpack_from(ulpdu)
+            )
         segment = shape.segment.make(ulpdu, fields, ulpdu[:header], fpdu)
 
         if shape.payload is None:

@@ -29,12 +29,7 @@ from scapy_mpa.stream.sequence import (
 )
 from scapy_mpa.stream.shapes import Shape, Shapes
 from scapy_mpa.stream.timed import Timed
-from scapy_mpa.wire.fpdu import (
-    HEADER_LENGTH,
-    MARKER_INTERVAL,
-    MARKER_LENGTH,
-    fpdu_layout,
-)
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_layout
 from scapy_mpa.wire.rdmap import plausible
 
 if TYPE_CHECKING:

@@ -77,10 +77,7 @@ class Meaning(NamedTuple):
 
 _RFC6581: Final = Meaning("A", {"B": RTR.SEND, "C": RTR.WRITE, "D": RTR.READ}, "RFC 6581", "9.2")
 _DRAFT: Final = Meaning(
-    None,
-    {"A": RTR.SEND, "B": RTR.WRITE, "C": RTR.READ},
-    Dialect.DRAFT_PEER_CONNECT_01.value,
-    "8",
+    None, {"A": RTR.SEND, "B": RTR.WRITE, "C": RTR.READ}, Dialect.DRAFT_PEER_CONNECT_01.value, "8"
 )
 
 

@@ -25,12 +25,7 @@ from struct import Struct
 from typing import Final, NamedTuple, SupportsIndex
 
 from scapy_mpa.wire.control_flags import meaning_of
-from scapy_mpa.wire.dialect import (
-    BY_REVISION,
-    Dialect,
-    extension_length,
-    largest_pd_length,
-)
+from scapy_mpa.wire.dialect import BY_REVISION, Dialect, extension_length, largest_pd_length
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.shown import quoted

@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from scapy_mpa.craft.given import flag, nanoseconds, number, share
-from scapy_mpa.craft.impairments.base import (
-    MOST,
-    delay_acknowledgement,
-    ends_of_turns,
-    in_places,
-)
+from scapy_mpa.craft.impairments.base import MOST, delay_acknowledgement, ends_of_turns, in_places
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import SECOND
 

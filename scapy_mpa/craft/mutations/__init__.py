@@ -25,15 +25,7 @@ from scapy_mpa.craft.mutations.catalogue import find, listed, mutations, registe
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
 
-__all__ = [
-    "Action",
-    "Case",
-    "Expectation",
-    "Mutation",
-    "find",
-    "mutations",
-    "register",
-]
+__all__ = ["Action", "Case", "Expectation", "Mutation", "find", "mutations", "register"]
 
 # In the order in which they are shown.
 for _module in (startup, enhanced, fpdu, ddp, rdmap, dialects, ift, sctp, random_fuzz):

@@ -36,8 +36,7 @@ def _versions_differ(conversation: Conversation, rng: Random) -> Conversation:
     """Let the Responder send version 1 of DDP and RDMAP."""
     return conversation.with_script(
         item.with_header(
-            ddp_version=1,
-            rsvdulp=build_control(parse_control(item.header.rsvdulp).opcode, 1),
+            ddp_version=1, rsvdulp=build_control(parse_control(item.header.rsvdulp).opcode, 1)
         )
         if isinstance(item, FPDUItem) and item.side == RESPONDER
         else item

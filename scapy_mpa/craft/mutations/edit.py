@@ -177,9 +177,7 @@ def cut_short(where: Where, least: int, end: Callable[[Random], CloseItem | Rese
 
 
 def change_fpdu(
-    edit: Edit,
-    opcodes: Collection[int] | None = None,
-    where: Callable[[FPDUItem], bool] = bool,
+    edit: Edit, opcodes: Collection[int] | None = None, where: Callable[[FPDUItem], bool] = bool
 ) -> Change:
     """Return a change that edits one FPDU, chosen at random.
 

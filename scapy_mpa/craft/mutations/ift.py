@@ -189,11 +189,7 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
         size = _size(item)
         own, peer = announced[item.side], announced[1 - item.side]
         within = build_frame(
-            item.ulpdu[:size],
-            rng.randbytes(24),
-            peer.vtag,
-            header_crc=own.hc,
-            payload_crc=own.pc,
+            item.ulpdu[:size], rng.randbytes(24), peer.vtag, header_crc=own.hc, payload_crc=own.pc
         )
         at = rng.randrange(0, max(1, _length(item) - len(within)))
         head, rest = item.ulpdu[: size + at], item.ulpdu[size + at + len(within) :]

@@ -160,10 +160,7 @@ _too_much: Final = edit.random_octets(LARGEST_PRIVATE_DATA + 1, LARGEST_PRIVATE_
 def _answer_enhanced(code: FunctionCode) -> Change:
     """Return a change that gives the answer enhanced data."""
     return edit.change_fields(
-        _answer,
-        function_code=code,
-        ird=edit.between(0, 64),
-        ord=edit.between(0, 64),
+        _answer, function_code=code, ird=edit.between(0, 64), ord=edit.between(0, 64)
     )
 
 

@@ -13,15 +13,7 @@ from typing import Any, Final, NamedTuple
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.options import INITIATOR, SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError, one_of
-from scapy_mpa.craft.scenario.values import (
-    Chance,
-    Read,
-    choice,
-    data,
-    field,
-    flags,
-    seconds,
-)
+from scapy_mpa.craft.scenario.values import Chance, Read, choice, data, field, flags, seconds
 from scapy_mpa.craft.scenario.words import Word
 from scapy_mpa.craft.script import SegmentItem
 from scapy_mpa.wire.rdmap_names import AtomicOperation

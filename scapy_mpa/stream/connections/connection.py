@@ -19,13 +19,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves import holes, intake, transitions
-from scapy_mpa.stream.halves.extent import (
-    is_complete,
-    is_within_message,
-    may_reset,
-    span,
-    waits,
-)
+from scapy_mpa.stream.halves.extent import is_complete, is_within_message, may_reset, span, waits
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.other import OtherFraming
 from scapy_mpa.stream.halves.phase import Phase

@@ -104,19 +104,7 @@ class HalfMessages:
                 send, sends = (send + 1) & SEQUENCE_MASK, sends + 1
             message, whole, parts = shapes[bool(parts)], [*parts, row], []
             found.append(
-                (
-                    frame,
-                    time_ns,
-                    direction,
-                    offset,
-                    message,
-                    first,
-                    number,
-                    mo,
-                    frames,
-                    whole,
-                    ack,
-                )
+                (frame, time_ns, direction, offset, message, first, number, mo, frames, whole, ack)
             )
         if end == begin:
             return at

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from scapy_mpa.stream.events import (
-    CARRIERS,
-    Carrier,
-    ConnectionId,
-    FPDURecovered,
-    Place,
-)
+from scapy_mpa.stream.events import CARRIERS, Carrier, ConnectionId, FPDURecovered, Place
 from scapy_mpa.stream.ordinary import Row
 from scapy_mpa.stream.sequence import SEQUENCE_MASK, sequence_number
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, DDPHeader, ddp_header_of, parse_ddp

@@ -12,11 +12,7 @@ from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.pairing import Requests
-from scapy_mpa.stream.delivery.request import (
-    OUTSTANDING_REQUESTS,
-    Request,
-    request_of,
-)
+from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS, Request, request_of
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.events import MessageRecovered

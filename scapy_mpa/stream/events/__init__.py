@@ -27,11 +27,7 @@ from scapy_mpa.stream.events.connection import (
 from scapy_mpa.stream.events.faults import ErrorFound, GapFound, GapReason, OverlapDiffers
 from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered
 from scapy_mpa.stream.events.message import MessageRecovered, Part
-from scapy_mpa.stream.events.mpa import (
-    FPDURecovered,
-    StartupSeen,
-    StreamingSeen,
-)
+from scapy_mpa.stream.events.mpa import FPDURecovered, StartupSeen, StreamingSeen
 from scapy_mpa.stream.events.sctp import (
     ChunksMissing,
     DDPSegmentRecovered,

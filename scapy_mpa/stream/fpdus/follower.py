@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus import weights
-from scapy_mpa.stream.fpdus.candidate import (
-    UNREADABLE,
-    Candidate,
-    FPDUReader,
-    header_octets,
-)
+from scapy_mpa.stream.fpdus.candidate import UNREADABLE, Candidate, FPDUReader, header_octets
 from scapy_mpa.stream.fpdus.path import Beyond, Path, PathSearch, Step
 from scapy_mpa.stream.fpdus.region import Region
 from scapy_mpa.stream.fpdus.search import SHORTEST

@@ -20,10 +20,7 @@ from scapy_mpa.stream.fpdus.candidate import (
     header_octets,
     marker_bits,
 )
-from scapy_mpa.stream.fpdus.search import (
-    header_words,
-    zero_length_places,
-)
+from scapy_mpa.stream.fpdus.search import header_words, zero_length_places
 from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.stream.octets.island import Island, Search
 from scapy_mpa.stream.octets.stretch import Stretch
@@ -40,12 +37,7 @@ from scapy_mpa.wire.fpdu import (
     fpdu_layout,
     fpdu_length,
 )
-from scapy_mpa.wire.rdmap import (
-    TERMINATE_CONTROL_LENGTH,
-    may_begin_ulpdu,
-    parse_control,
-    plausible,
-)
+from scapy_mpa.wire.rdmap import TERMINATE_CONTROL_LENGTH, may_begin_ulpdu, parse_control, plausible
 from scapy_mpa.wire.rdmap_names import Opcode
 
 Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]

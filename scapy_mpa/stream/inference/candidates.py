@@ -10,22 +10,13 @@ from typing import Final, NamedTuple, Protocol
 
 from scapy_mpa.stream.fpdus.candidate import HEAD
 from scapy_mpa.stream.fpdus.heads import rest_makes_sense
-from scapy_mpa.stream.fpdus.search import (
-    agreeing_words,
-    header_words,
-)
+from scapy_mpa.stream.fpdus.search import agreeing_words, header_words
 from scapy_mpa.stream.limits import READ_AT_A_TIME, STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.stretch import Stretch
 from scapy_mpa.stream.purse import Allowance, Purse
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
-from scapy_mpa.wire.fpdu import (
-    HEADER_LENGTH,
-    MARKER_INTERVAL,
-    MARKER_LENGTH,
-    WORD,
-    has_fpduptr,
-)
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, WORD, has_fpduptr
 from scapy_mpa.wire.rdmap import BOUNDS
 
 # The words after a ULPDU_Length, if they are Markers that point to it.  The second Marker counts,

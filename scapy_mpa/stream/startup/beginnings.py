@@ -109,9 +109,7 @@ def _look(
     # A search that waits goes on only in the same islands: others may be joined or let go of.
     key = known, must_decide, *((island, island.start) for island in islands)
     inferred = half.purse.search(
-        key,
-        lambda: _search(startup, half, known, islands, final=must_decide),
-        at_once=at_once,
+        key, lambda: _search(startup, half, known, islands, final=must_decide), at_once=at_once
     )
     if inferred is None:
         if half.purse.waits(key) and streaming is not None:

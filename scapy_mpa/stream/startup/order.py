@@ -19,10 +19,7 @@ from scapy_mpa.stream.startup.startup_phase import StartupPhase
 
 
 def must_wait(
-    startup: StartupPhase,
-    half: HalfConnection,
-    island: Island,
-    found: FoundStartup,
+    startup: StartupPhase, half: HalfConnection, island: Island, found: FoundStartup
 ) -> bool:
     """Return whether a startup frame must wait for octets that were sent before it.
 
