@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Packets and chunks written by hand, for the stream core."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any

@@ -4,8 +4,6 @@
 Streams are made by hand from the figures of the draft (4.1, 5.1).
 """
 
-from __future__ import annotations
-
 import random
 import re
 import struct

@@ -4,8 +4,6 @@
 What both sides sent decides what must be found, not the order of the capture.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which packets are one association, what is recovered of it, and what it may cost (RFC 4960)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import product

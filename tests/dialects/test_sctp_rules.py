@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The rule that a DDP Stream Session breaks is named (RFC 5043, RFC 6581 7)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

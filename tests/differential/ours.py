@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What this project finds in a capture, as rows with the keys of :mod:`.tshark`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 

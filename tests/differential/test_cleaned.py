@@ -5,8 +5,6 @@ All fields of every FPDU that both show are compared, with the verdict on its CR
 for each direction and in stream order.  Wireshark need not be able to read the original.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path

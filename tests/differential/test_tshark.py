@@ -14,8 +14,6 @@ Records of real connections are also right about their end, copies and stalls.  
 tshark's Terminates, FINs and RSTs, and its sequence numbers.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

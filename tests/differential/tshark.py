@@ -6,8 +6,6 @@ that completed it, ``kind``, and those of ``FIELDS`` that Wireshark shows.  An F
 ``crc``, the verdict.  Numbers are ints, octets are bytes.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Captures of heavily damaged conversations.  No sender or network makes some of the faults."""
 
-from __future__ import annotations
-
 import random
 
 from tests.truth import pcapfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Read captures as the command line does, and compare what was found with the truth."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections import Counter

@@ -5,8 +5,6 @@ Work is counted, not timed: function calls, and octets read out of islands or ru
 ``python -m benchmarks.bounds`` prints times. The factors stand in ``docs/measured.md``, too.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ Each case is a whole capture file, read as the command line reads it. From its o
 ``case(17)``, ``case_of("capture loss", 3, markers="both")``.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import partial

@@ -4,8 +4,6 @@
 Standard error says how many directions were not searched to their end.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from pathlib import Path

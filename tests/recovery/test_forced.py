@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """With a forced dialect that a connection does not speak, as much is found, and nothing false."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -6,8 +6,6 @@ captured from its SYN or from some point, with holes or without.  Tables are ful
 as headers, at places to which lengths lead.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 

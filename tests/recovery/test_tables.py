@@ -4,8 +4,6 @@
 No time is asserted.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

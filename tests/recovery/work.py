@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The cost of reading a capture, without a clock: calls, octets examined, memory held."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The straight path reports exactly what recovery alone reports, whatever a capture holds."""
 
-from __future__ import annotations
-
 import io
 import json
 import pathlib

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How many functions are called, and how many files entered, for an ordinary segment."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Callable

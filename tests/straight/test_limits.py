@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The straight path keeps the same limits as recovery alone, and ends the same connections."""
 
-from __future__ import annotations
-
 import io
 import random
 import struct

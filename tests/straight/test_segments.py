@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Messages are put together from rows as from events, whatever is missing."""
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``Flows.standing`` reports on open connections at any time, and changes nothing."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

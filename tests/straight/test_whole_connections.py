@@ -9,8 +9,6 @@ Up to two odd things are drawn, and their places: in the handshake, in the start
 at the end, while the connection lingers, or in the next connection on the same ports.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two ways to read a capture that must agree: with the straight path, and by recovery alone."""
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Select crafted segments, and records of their capture, by type and sender."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A shorthand for Requests and Responses, and a shorthand for the reports about them."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Feed segments to the stream core, whole or cut, and select from its events."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar

@@ -26,8 +26,6 @@ These say which octets the capture lacks:
 ``*3`` at the end: three such FPDUs.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from itertools import pairwise

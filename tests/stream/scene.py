@@ -22,8 +22,6 @@ greater by 100, ``new@100/3`` the same without its first three segments.  With `
 word is captured after 80 milliseconds.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Mapping

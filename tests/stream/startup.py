@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Startup frames, FPDUs after them, and the events of their connection."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A TCP connection written segment by segment, and its events."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 

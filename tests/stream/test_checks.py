@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Errors that the checks above MPA find, and captures without errors (RFC 5041 4.3, 5.4)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from itertools import product

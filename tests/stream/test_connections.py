@@ -6,8 +6,6 @@ octets of the FPDUs of a side, and the rest; ``t`` are other FPDUs of the same l
 octet.
 """
 
-from __future__ import annotations
-
 import random
 import re
 

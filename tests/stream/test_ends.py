@@ -5,8 +5,6 @@ Also the times that the end reports: of the beginning, and of stalls.  The words
 :mod:`tests.stream.scene`.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

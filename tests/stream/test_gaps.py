@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Octets that were never captured: the FPDUs that are lost, and when gaps come (RFC 5044 6)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from itertools import pairwise

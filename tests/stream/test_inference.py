@@ -7,8 +7,6 @@ without good CRCs are no FPDUs.  Otherwise, headers that make sense are not enou
 continue another.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from typing import Any

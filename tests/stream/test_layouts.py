@@ -5,8 +5,6 @@ OSC's software iWARP is recognised by the revisions of its startup frames.  Soft
 (ULPDU_Length + 2) mod 4 octets and CRC fields of zeros, and is recognised by its pads.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import replace

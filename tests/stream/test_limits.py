@@ -4,8 +4,6 @@
 Limits that the user sets cause no false report, and every loss is reported.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

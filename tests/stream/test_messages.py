@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From DDP segments to RDMAP messages (RFC 5041 4 and 5, RFC 5040 4)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Octets captured twice: the first copy counts, and differences are reported (RFC 5044 A.3)."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which Response answers which Request (RFC 5040 5.2, RFC 7306 5.2 and 7)."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -5,8 +5,6 @@
 The truth is the script of a conversation.  The sequence number of an FPDU shows its message.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

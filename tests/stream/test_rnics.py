@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections of the RNICs of RFC 5044 appendix C, by its figures."""
 
-from __future__ import annotations
-
 import pytest
 
 from scapy_mpa.stream.checks import Checks

@@ -4,8 +4,6 @@
 The words are those of :mod:`tests.stream.rows`.
 """
 
-from __future__ import annotations
-
 import random
 from itertools import product
 from typing import Any

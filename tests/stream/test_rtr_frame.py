@@ -2,8 +2,6 @@
 """The Rtr Frame: a third startup frame, if S is set in Request and Reply of revision 1
 (rtr-frame-proposal-2007)."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -5,8 +5,6 @@ In each situation all captured startup frames and FPDUs are reported, without an
 are those of :mod:`tests.stream.scene`.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 

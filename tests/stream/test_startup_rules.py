@@ -5,8 +5,6 @@ If a connection breaks a rule of startup, the rule is reported.  The words are t
 :mod:`tests.stream.scene`.
 """
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Any octets, cut into segments in any way."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Measure work and memory.  No clock is used, so a busy machine does not change the result."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import tracemalloc

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The captured octets of one direction.  The first captured copy of an octet counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from .impair import SYN, Half, Segment

@@ -5,8 +5,6 @@
 ``case(seed, crc=False)`` fixes some of them.  The same call gives the same capture.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The dimensions of constructed captures: the values of each, and a choice by seed."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The DDP header at the beginning of a ULPDU (RFC 5041 4, RFC 5040 4.1, RFC 7306 4)."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from .messages import SEND_INVALIDATE, SEND_SE_INVALIDATE, TAGGED_HEADER, UNTAGGED_HEADER

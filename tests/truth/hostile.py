@@ -5,8 +5,6 @@
 length, a Marker, or the size of segments.  So the difference in cost is the cost of that thing.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable

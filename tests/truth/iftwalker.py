@@ -8,8 +8,6 @@ sequence number, header_size, payload_size, VTag, whether header and payload CRC
 there is none), and the first two octets of the DDP header.
 """
 
-from __future__ import annotations
-
 import pathlib
 import struct
 import sys

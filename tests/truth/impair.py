@@ -14,8 +14,6 @@ Three steps, each seeded by a random.Random of the caller's:
 From the segments alone, ``capturable`` gives the FPDUs that a perfect dissector finds.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ A message is a list of ULPDUs in sending order.  mulpdu is the size of the large
 included.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 

@@ -5,8 +5,6 @@ Offset 0 is the first octet after the startup frame of the direction. A test com
 with what the code under test found.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -12,8 +12,6 @@ connection, role, TCP sequence number of the ULPDU_Length field, ULPDU_Length, h
 verdict on the CRC, and the ULPDU in hex.  The walker checks where each Marker points.
 """
 
-from __future__ import annotations
-
 import pathlib
 import sys
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ The framing of each follows its specification: lengths, tags, counters and, if t
 them, its own CRC32c digests are right.  Encrypted octets are random.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 Checksums are zero, as on a machine that offloads them.
 """
 
-from __future__ import annotations
-
 import functools
 import ipaddress
 import itertools

@@ -6,8 +6,6 @@ takes each TSN once, and reassembles fragments.  ``python -m tests.truth.sctpwal
 what it finds to ``tests/expected/crafted/NAME.json``.
 """
 
-from __future__ import annotations
-
 import pathlib
 import struct
 import sys

@@ -5,8 +5,6 @@ Each differs from the ordinary capture only in what its name says.  Sizes and me
 ``cases_of`` makes the cases of a situation.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace

@@ -4,8 +4,6 @@
 So do the constructed captures, and the rules that say what must be found in them.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 from collections import Counter

@@ -47,8 +47,6 @@ without MPA. A role is ``"i"`` (Initiator) or ``"r"`` (Responder), and means the
 Every FPDU is listed, without a digest, so that a test can name the one that differs.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import pathlib
