@@ -148,6 +148,10 @@ def _alone() -> dict[str, Wrap]:
 
 
 ALONE = _alone()
+NOT_IN_TSHARK = frozenset(
+    # tshark dissects these only with other settings.
+    {"TPID 9200", "TPID 9300", "VXLAN on 8472"} | {name for name in ALONE if "pseudowire" in name}
+)
 
 
 def inside(wrap: Wrap, capture: Path) -> bytes:

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Link headers: where a frame's IP packet begins (https://www.tcpdump.org/linktypes.html)."""
+"""Link headers, tags and tunnels: where the IP packet of a frame begins.
+
+https://www.tcpdump.org/linktypes.html describes link headers. Independent code builds the frames.
+"""
 
 import struct
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import IP
 
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.reframe import Reframer
@@ -13,6 +19,15 @@ from tests.capture import build, links
 from tests.capture.build import ethernet, ipv4, linux_cooked_1, linux_cooked_2, tcp
 from tests.capture.links import SNAP4, V4, V6
 from tests.capture.reading import check, decoded, segment_of, shown
+from tests.capture.stacks import (
+    ALONE,
+    ETHERNET,
+    FRAME_IN_FRAME,
+    FRAME_IN_PACKET,
+    NOT_IN_TSHARK,
+    PACKET_IN_FRAME,
+    PACKET_IN_PACKET,
+)
 
 LENGTH = 1200  # no EtherType, but an IEEE 802.3 length
 
@@ -139,41 +154,117 @@ def test_given_link_type() -> None:
     assert Decoder(link_types={1: 101}).segment(frame_of(1, octets)) is None
 
 
+PAYLOAD = bytes(range(100))
+PACKETS = (
+    # MPLS distinguishes an IPv4 packet from an Ethernet header by its checksum.
+    bytes(IP(src="10.0.0.1", dst="10.0.0.2", proto=6) / build.tcp(PAYLOAD)),
+    build.ipv6(build.tcp(PAYLOAD)),
+)
+FLOWS = (build.FLOW4, build.FLOW6)
+SEGMENTS = [
+    Segment(flow, build.SEQ, build.ACK, build.FLAGS, PAYLOAD, len(PAYLOAD), 7, 8) for flow in FLOWS
+]
+MOST = 8
+
+
+@st.composite
+def stacks(draw: st.DrawFn) -> tuple[bytes, int]:
+    """A frame with up to eight tags and tunnels, and the index of its packet."""
+    which = draw(st.integers(0, 1))
+    octets, is_frame = PACKETS[which], False
+    for _ in range(draw(st.integers(0, MOST))):
+        tables = (
+            (FRAME_IN_FRAME, FRAME_IN_PACKET) if is_frame else (PACKET_IN_FRAME, PACKET_IN_PACKET)
+        )
+        table = draw(st.sampled_from(tables))
+        octets = table[draw(st.sampled_from(sorted(table)))](octets)
+        is_frame = table in (FRAME_IN_FRAME, PACKET_IN_FRAME)
+    return octets if is_frame else ETHERNET(octets), which
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_alone(name: str) -> None:
+    """Tags and tunnels are passed over. A frame that is cut gives a cut segment, or a reason.
+
+    It makes no difference whether a snap length or the sender cut it.
+    """
+    for which, packet in enumerate(PACKETS):
+        octets = ALONE[name](packet)
+        for at in range(len(octets)):
+            cut(octets, which, at)
+
+
+@given(st.lists(stacks(), min_size=1, max_size=4))
+def test_stacked(frames: list[tuple[bytes, int]]) -> None:
+    """Tags and tunnels in any order."""
+    decoder = Decoder()
+    for octets, which in frames:
+        assert decoder.segment(frame_of(1, octets)) == SEGMENTS[which]
+    assert not decoder.not_followed
+
+
+def cut(octets: bytes, which: int, at: int) -> None:
+    """Read a frame, and then a part of it. The result is that of reading header by header."""
+    assert decoded(frame_of(1, octets)) == (SEGMENTS[which], {})
+    for length in (len(octets), at):
+        segment = check(frame_of(1, octets[:at], length))
+        if segment is not None:
+            assert PAYLOAD.startswith(segment.payload)
+            assert segment.length == len(PAYLOAD)
+
+
+@given(stacks(), st.data())
+def test_changed(stack: tuple[bytes, int], data: st.DataObject) -> None:
+    """With any octets changed, the frame has another segment, or is damaged."""
+    octets = bytearray(stack[0])
+    for at in data.draw(st.lists(st.integers(0, len(octets) - 1), max_size=3)):
+        octets[at] = data.draw(st.integers(0, 255))
+    frame = frame_of(1, bytes(octets))
+    if check(frame) is None:
+        # A fragment alone gives no segment either.
+        assert decoded(frame)[0] is None
+
+
+@given(stacks(), st.binary(max_size=200))
+def test_other_segments(stack: tuple[bytes, int], payload: bytes) -> None:
+    """Frames with the same headers and other segments are read again, in both directions."""
+    octets, which = stack
+    reframer = Reframer(frame_of(1, octets), FLOWS[which])
+    for each in (reframer, reframer.reversed()):
+        segment = segment_of(each.frame(2, 3, 4, 5, 16, payload))
+        assert segment[1:8] == (4, 5, 16, payload, len(payload), 2, 3)
+
+
 def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
     """Wireshark finds the same segments, so the frames of this file are right.
 
     Length fields are also right if other segments follow the same headers.
     """
-    names = [name for name in FOLLOWED if name not in UNKNOWN_TO_TSHARK]
-    payloads = {name: (b"four", b"six")[FOLLOWED[name][2] == 6] for name in names}
-    frames = [frame_of(*FOLLOWED[name][:2]) for name in names]
-    found = segments_of_tshark(tmp_path, tshark, names, frames)
-    for name in names:
-        expected = f"40000\t4000\t{build.SEQ}\t0x{build.FLAGS:04x}\t{len(payloads[name])}"
-        assert found[name] == expected, name
-    flows = [(build.FLOW4, build.FLOW6)[FOLLOWED[name][2] == 6] for name in names]
+    rows = {name: row[:2] for name, row in FOLLOWED.items() if name not in UNKNOWN_TO_TSHARK}
+    for name in ALONE.keys() - NOT_IN_TSHARK:
+        rows |= {f"{name} {at}": (1, ALONE[name](packet)) for at, packet in enumerate(PACKETS)}
+    frames = {name: frame_of(*row) for name, row in rows.items()}
+    check_with_tshark(tmp_path / "links.pcapng", tshark, frames)
     for length in (0, 1000):
-        others = [
-            Reframer(frame, flow).frame(7, 8, 9, 10, 0x10, bytes(length))
-            for frame, flow in zip(frames, flows, strict=True)
-        ]
-        for frame, flow in zip(others, flows, strict=True):
-            segment = segment_of(frame)
+        others = {}
+        for name, frame in frames.items():
+            flow = segment_of(frame).flow
+            others[name] = Reframer(frame, flow).frame(7, 8, 9, 10, 0x10, bytes(length))
+            segment = segment_of(others[name])
             assert segment == Segment(flow, 9, 10, 0x10, bytes(length), length, 7, 8)
-        found = segments_of_tshark(tmp_path, tshark, names, others)
-        assert found == dict.fromkeys(names, f"40000\t4000\t9\t0x0010\t{length}")
+        check_with_tshark(tmp_path / "links.pcapng", tshark, others)
 
 
-def segments_of_tshark(
-    folder: Path, tshark: str, names: list[str], frames: list[Frame]
-) -> dict[str, str]:
-    """The segment of each frame. tshark takes the file's byte order for that of a host."""
+def check_with_tshark(path: Path, tshark: str, frames: dict[str, Frame]) -> None:
+    """Check the segment of each frame. tshark takes the file's byte order for that of a host."""
     file = b""
-    for name, frame in zip(names, frames, strict=True):
+    for name, frame in frames.items():
         order = ">" if "big-endian" in name else "<"
         file += build.section(order) + build.interface(order, link=frame.link_type)
         file += build.enhanced(frame.octets, order)
-    path = folder / "links.pcapng"
     path.write_bytes(file)
     fields = ("tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.flags", "tcp.len")
-    return dict(zip(names, shown(tshark, path, *fields), strict=True))
+    for name, line in zip(frames, shown(tshark, path, *fields), strict=True):
+        segment = segment_of(frames[name])
+        wanted = f"40000\t4000\t{segment.seq}\t0x{segment.flags:04x}\t{segment.length}"
+        assert line == wanted, name
