@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each mutation: its catalogue entry, what it changes, and the reported errors."""
+"""Each mutation: its catalogue entry, what it changes, and the reported errors.
+
+Entries of ``catalogue.md`` exist, and the commands of ``docs/mutations.md`` run.
+"""
 
 import pathlib
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +17,7 @@ import pytest
 from scapy_mpa.craft import IFTConversation, SctpConversation
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed
-from scapy_mpa.craft.mutations import Action, Case, Mutation, find, mutations, register
+from scapy_mpa.craft.mutations import Action, Case, Mutation, catalogue, find, mutations, register
 from scapy_mpa.craft.mutations.corpus import dialect_of
 from scapy_mpa.craft.script import FPDUItem, FrameItem, IndicationItem, StartupItem
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -468,3 +472,25 @@ def test_names_of_own_mutations() -> None:
         replace(known, name="crc wrong")
     with pytest.raises(LocalProtocolError, match="there is no mutation"):
         find("rfc5044/4.4/nothing")
+
+
+TEXT = (Path(__file__).parents[3] / "docs" / "mutations.md").read_text(encoding="utf-8")
+SHELL = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
+CATALOGUE = Path(catalogue.__file__).with_name("catalogue.md").read_text(encoding="utf-8")
+
+
+def test_every_row_is_a_mutation() -> None:
+    """Every row of the table can be read, and has a change."""
+    assert CATALOGUE.count("\n| `") == len(catalogue.rows())
+    assert catalogue.rows().keys() == {each.name for each in mutations()}
+
+
+def test_commands_run(here: Path) -> None:
+    """The commands that are shown without output run in order."""
+    assert SHELL
+    assert run("fuzz", "-o", ".", "--case", "rfc5044/4.4/crc-wrong").exit_code == 0
+    next(here.iterdir()).rename("trace.pcap")
+    for line in "".join(SHELL).splitlines():
+        program, *arguments = line.partition("#")[0].replace("'", "").split()
+        assert program == "scapy-mpa"
+        assert run(*arguments).exit_code == 0
