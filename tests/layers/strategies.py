@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the property tests of the layers draw from."""
+"""What tests of the layers share: ULPDUs for Hypothesis, and packets made from commands."""
 
 from hypothesis import strategies as st
+from scapy.packet import Packet, Raw
 
+from scapy_mpa import layers
 from tests.truth import messages
 
 
@@ -13,3 +15,9 @@ def ulpdus(draw: st.DrawFn, largest: int = 1600) -> bytes:
     if draw(st.booleans()):
         return messages.random_ulpdus(rng, 1, largest=largest)[0]
     return rng.randbytes(draw(st.integers(0, largest)))
+
+
+def evaluated(packet: Packet) -> Packet:
+    """What ``command()`` says, typed in."""
+    made: Packet = eval(packet.command(), {"Raw": Raw} | vars(layers))
+    return made

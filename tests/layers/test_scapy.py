@@ -49,7 +49,8 @@ from scapy_mpa.layers import (
     RDMAPWrite,
 )
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
-from tests.layers.test_ddp import SHOWN
+from tests.layers.strategies import evaluated
+from tests.layers.test_fpdu import SHOWN
 from tests.truth import messages, mpastream
 
 MESSAGES = [
@@ -87,12 +88,6 @@ def read_again(packet: Packet, octets: Any = None) -> Packet:
     given = {name: getattr(packet, name) for name in getattr(packet, "reads_with", ())}
     read: Packet = type(packet)(bytes(packet) if octets is None else octets, **given)
     return read
-
-
-def evaluated(packet: Packet) -> Packet:
-    """What ``command()`` says, typed in."""
-    made: Packet = eval(packet.command(), globals() | vars(layers))
-    return made
 
 
 # Each packet

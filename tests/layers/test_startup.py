@@ -29,7 +29,7 @@ from scapy_mpa.layers.private_data import PrivateData, bind_private_data, split_
 from scapy_mpa.session import rdmpa
 from scapy_mpa.wire.startup import parse_startup
 from tests.captures import PCAPS
-from tests.layers.test_scapy import evaluated
+from tests.layers.strategies import evaluated
 from tests.truth import mpastream
 
 FRAMES = {
