@@ -34,7 +34,6 @@ from scapy_mpa.craft import (
     impair,
 )
 from scapy_mpa.craft.scenario import parse_scenario
-from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import fpdu_length, mulpdu
 from scapy_mpa.wire.tcp import ACK, FIN, PSH, SYN
 from tests.craft.oracle import whole_fpdus
@@ -329,12 +328,6 @@ def test_numbers_of_connections() -> None:
     assert true == {0: "10.0.0.1:1025", 1: "10.0.0.1:1024"}
     found = {each["connection"]: each["src"] for each in plain(merged.frames()) if "opcode" in each}
     assert found == true
-
-
-def test_equal_endpoints_are_refused() -> None:
-    """Two connections between the same endpoints are refused."""
-    with pytest.raises(LocalProtocolError, match="same endpoints"):
-        Interleaved([(bulk(), bulk().segments())] * 2)
 
 
 def test_comments_of_interleaved_connections(tmp_path: Path) -> None:
