@@ -217,7 +217,7 @@ PACKINGS = st.sampled_from(("aligned", "packed", "stream"))
 
 def sends(lengths: Sequence[int], **options: Any) -> Conversation:
     """Sends of both sides with random octets, which look like no other FPDU."""
-    conversation = Conversation(crc=False, **options)
+    conversation = Conversation(**{"crc": False, **options})
     rng = Random(str(lengths))
     for side in conversation.sides:
         for length in lengths:
@@ -268,21 +268,16 @@ def test_softuiwarp_recognised(lengths: list[int], packing: Any, mss: int) -> No
     assert (report.left_out, report.holes, report.missing, report.late, report.cut) == (0,) * 5
 
 
-def of_erdma(private_data: bytes, extension: bytes) -> Conversation:
-    """A connection of erdma, with FPDUs of both sides."""
+@given(st.binary(max_size=500), st.binary(min_size=8, max_size=8))
+def test_erdma(private_data: bytes, extension: bytes) -> None:
+    """Its startup frames get revision 1 and lose the extension; all else is the same."""
     conversation = Conversation(dialect="erdma")
     conversation.startup(private_data, extension=extension, reply_extension=extension)
     for side in conversation.sides:
         side.send(b"some")
         side.write(bytes(3000), stag=1, to=2)
     conversation.close()
-    return conversation
-
-
-@given(st.binary(max_size=500), st.binary(min_size=8, max_size=8))
-def test_erdma(private_data: bytes, extension: bytes) -> None:
-    """Its startup frames get revision 1 and lose the extension; all else is the same."""
-    frames = of_erdma(private_data, extension).frames()
+    frames = conversation.frames()
     cleaned = clean(frames)
     request, reply = startups(cleaned)
     length = len(private_data).to_bytes(2, "big")
@@ -298,12 +293,9 @@ def test_erdma(private_data: bytes, extension: bytes) -> None:
 @pytest.mark.parametrize("is_impaired", [False, True])
 def test_osc(markers: tuple[bool, bool], crc: bool, is_impaired: bool) -> None:
     """Every FPDU of osc is there, without Markers, with a good CRC or a CRC field of zeros."""
-    made = Conversation(dialect="osc", markers=markers, crc=crc, packing="stream", mss=400)
     rng = Random(1)
-    for _ in range(15):
-        for side in made.sides:
-            side.send(rng.randbytes(rng.randrange(900)))
-    made.close()
+    lengths = [rng.randrange(900) for _ in range(15)]
+    made = sends(lengths, dialect="osc", markers=markers, crc=crc, packing="stream", mss=400)
     segments = made.segments()
     if is_impaired:
         segments = impair(segments, Reordering(0.3), Duplication(0.3), seed=4)
