@@ -173,6 +173,19 @@ _options = st.one_of(
     st.binary(min_size=8, max_size=8).map(lambda stamps: b"\1\1\x08\x0a" + stamps),
     st.integers(1, 10).flatmap(lambda n: st.binary(min_size=4 * n, max_size=4 * n)),
 )
+LINKS: list[tuple[int, Any]] = [
+    # Link type, and a function that adds the link header before an EtherType.
+    (1, build.ethernet),
+    (1, lambda octets, kind: build.ethernet(octets, kind, [0x8100])),
+    (1, lambda octets, kind: build.ethernet(octets, kind, [0x88A8, 0x8100])),
+    (113, build.linux_cooked_1),
+    (276, build.linux_cooked_2),
+    (101, lambda octets, _: octets),
+    (0, lambda octets, kind: (2 if kind == 0x0800 else 24).to_bytes(4, "little") + octets),
+    # Scapy finds no IP packet after these.
+    (1, lambda octets, _: build.ethernet(octets, 0x0700)),
+    (147, lambda octets, _: octets),
+]
 _changes = st.lists(st.tuples(st.integers(0, 59), st.integers(0, 255)), max_size=5)
 
 
@@ -194,22 +207,8 @@ def _frames(draw: st.DrawFn) -> Frame:
     for at, octet in draw(_changes):
         changed[min(at, len(packet) - 1)] = octet
     octets = bytes(changed) + draw(st.sampled_from([b"", b"", bytes(6)]))
-    link, wrap = draw(
-        st.sampled_from(
-            [
-                (1, lambda: build.ethernet(octets, ether_type)),
-                (1, lambda: build.ethernet(octets, ether_type)),
-                (1, lambda: build.ethernet(struct.pack(">HH", 5, ether_type) + octets, 0x8100)),
-                (1, lambda: build.ethernet(octets, 0x0700)),
-                (113, lambda: build.linux_cooked_1(octets, ether_type)),
-                (276, lambda: build.linux_cooked_2(octets, ether_type)),
-                (101, lambda: octets),
-                (0, lambda: (2 if ether_type == 0x0800 else 24).to_bytes(4, "little") + octets),
-                (147, lambda: octets),
-            ]
-        )
-    )
-    whole = wrap()
+    link, wrap = draw(st.sampled_from([LINKS[0], *LINKS]))
+    whole = wrap(octets, ether_type)
     captured = whole[: draw(st.sampled_from([1 << 16, 1 << 16, 70, 50, 30, 12, 0]))]
     return Frame(1, 0, link, captured, len(whole), None)
 
@@ -234,20 +233,12 @@ def test_lower_layers(frames: Sequence[Frame]) -> None:
         assert state(packet) == state(untimed(dissected(frame)))
 
 
-WRAPPED: list[tuple[int, bool, Any]] = [
-    # Link type, whether it is IPv6, and a function that adds the link header.
-    (1, False, build.ethernet),
-    (1, True, lambda octets: build.ethernet(octets, 0x86DD)),
-    (1, False, lambda octets: build.ethernet(octets, tags=[0x88A8, 0x8100])),
-    (113, False, build.linux_cooked_1),
-    (276, False, build.linux_cooked_2),
-    (101, False, bytes),
-    (0, False, lambda octets: b"\2\0\0\0" + octets),
-]
+IPV6_ROWS = [(*each, 0x86DD, build.ipv6) for each in LINKS[:6]]
+SHAPES = [*((*each, 0x0800, build.ipv4) for each in LINKS[:7]), *IPV6_ROWS]
 
 
-@pytest.mark.parametrize(("link", "is_ipv6", "wrap"), WRAPPED)
-def test_a_shape_is_dissected_once(link: int, is_ipv6: bool, wrap: Any) -> None:
+@pytest.mark.parametrize(("link", "wrap", "ether_type", "ip"), SHAPES)
+def test_a_shape_is_dissected_once(link: int, wrap: Any, ether_type: int, ip: Any) -> None:
     """Only the first of several frames with the same shape is dissected."""
     calls = []
 
@@ -258,7 +249,7 @@ def test_a_shape_is_dissected_once(link: int, is_ipv6: bool, wrap: Any) -> None:
     made = LowerLayers(counted, whole=False)
     for number in range(5):
         tcp = build.tcp(bytes(number), options=b"\1\1\x08\x0a" + bytes([number] * 8))
-        octets = wrap(build.ipv6(tcp) if is_ipv6 else build.ipv4(tcp))
+        octets = wrap(ip(tcp), ether_type)
         frame = Frame(number, 0, link, octets, len(octets), None)
         assert state(untimed(made.of(frame)[0])) == state(untimed(without_payload(frame)[0]))
     assert len(calls) == 1
