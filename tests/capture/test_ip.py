@@ -264,18 +264,22 @@ def frames_of(version: int, size: int = 600, payload: bytes = MUCH, number: int 
 
 
 def read(
-    frames: list[bytes], decoder: Decoder | None = None, *, step: int = 1, first: int = 1
-) -> list[Segment]:
-    """The segments in frames, which follow each other after ``step`` nanoseconds."""
-    decoder = decoder or Decoder()
-    found = []
-    for number, octets in enumerate(frames, first):
-        frame = Frame(number, number * step, 1, octets, len(octets), None)
-        segment = decoder.segment(frame)
+    frames: list[bytes], *, step: int = 1, lacks: int = 0
+) -> tuple[list[bytes], dict[str, int]]:
+    """The payloads of segments in frames, and how many frames were not followed, by reason.
+
+    :param step: nanoseconds from one frame to the next.
+    :param lacks: octets that the capture cut off the first frame.
+    """
+    decoder, payloads = Decoder(), []
+    for number, octets in enumerate(frames, 1):
+        captured = octets[: len(octets) - lacks * (number == 1)]
+        segment = decoder.segment(Frame(number, number * step, 1, captured, len(octets), None))
         if segment is not None:
-            found.append(segment)
+            payloads.append(segment.payload)
+            assert (segment.frame, segment.length) == (number, len(segment.payload))
             assert decoder.whole is not None and decoder.whole.number == number
-    return found
+    return payloads, dict(+decoder.not_followed)
 
 
 both = pytest.mark.parametrize("version", [4, 6])
@@ -288,15 +292,9 @@ def test_any_order(version: int, size: int, order: random.Random) -> None:
     counted."""
     frames = frames_of(version, size)
     order.shuffle(frames)
-    decoder = Decoder()
-    (segment,) = read(frames, decoder)
-    assert (segment.payload, segment.length) == (MUCH, len(MUCH))
-    assert segment.frame == len(frames)
-    assert not +decoder.not_followed
-    decoder = Decoder()
+    assert read(frames) == ([MUCH], {})
     twice = [each for frame in frames for each in (frame, frame)] + frames
-    assert [each.payload for each in read(twice, decoder)] == [MUCH]
-    assert not +decoder.not_followed
+    assert read(twice) == ([MUCH], {})
 
 
 @both
@@ -304,7 +302,7 @@ def test_two_packets_at_once(version: int) -> None:
     """Identification distinguishes them."""
     one, two = frames_of(version), frames_of(version, payload=MUCH[::-1], number=8)
     mixed = [each for pair in zip(one, two, strict=True) for each in pair]
-    assert [each.payload for each in read(mixed)] == [MUCH, MUCH[::-1]]
+    assert read(mixed) == ([MUCH, MUCH[::-1]], {})
 
 
 @both
@@ -320,9 +318,7 @@ def test_identification_comes_again(version: int) -> None:
         ([*one[:-1], *two], len(one) - 1, both[1:]),
         ([*one, *long[-3:], *long[:-3]], 0, [MUCH, MUCH * 2]),
     ):
-        decoder = Decoder()
-        assert [each.payload for each in read(frames, decoder)] == wanted
-        assert +decoder.not_followed == ({FRAGMENT_OF: lost} if lost else {})
+        assert read(frames) == (wanted, {FRAGMENT_OF: lost} if lost else {})
 
 
 @both
@@ -330,13 +326,13 @@ def test_identification_comes_again(version: int) -> None:
 def test_in_tunnels(version: int, name: str) -> None:
     """Fragments inside of tags and tunnels, and tunnels whose packets are in fragments."""
     inner = [ALONE[name](each[14:]) for each in frames_of(version)]
-    assert [each.payload for each in read(inner)] == [MUCH]
+    assert read(inner) == ([MUCH], {})
     whole = ALONE[name](frames_of(version, 60_000)[0][14:])
     if whole[12:14] != b"\x08\x00":
         return
     outer = [bytes(ETHER / each) for each in inet.fragment(inet.IP(whole[14:]), 800)]
     assert len(outer) > 3
-    assert [each.payload for each in read(outer)] == [MUCH]
+    assert read(outer) == ([MUCH], {})
 
 
 @both
@@ -351,36 +347,29 @@ def test_no_packet(version: int) -> None:
         "the end of a shorter packet": [long[2], short[-1]],
     }
     for what, frames in several.items():
-        decoder = Decoder()
-        assert not read(frames, decoder), what
-        assert decoder.not_followed == {FRAGMENT_OF: len(frames)}, what
+        assert read(frames) == ([], {FRAGMENT_OF: len(frames)}), what
 
 
 def test_other_packets() -> None:
     """All fragments of a packet that carries something else are counted as such."""
     packet = inet.IP(src="10.0.0.1", dst="10.0.0.2", id=7) / inet.UDP(sport=1, dport=2) / MUCH
     frames = [bytes(ETHER / each) for each in inet.fragment(packet, 600)]
-    decoder = Decoder()
-    assert not read(frames, decoder)
-    assert +decoder.not_followed == {"not TCP": len(frames)}
+    assert read(frames) == ([], {"not TCP": len(frames)})
 
 
 @both
 def test_cut(version: int) -> None:
     """A fragment that the capture cut is counted as such."""
-    first, *others = frames_of(version)
-    decoder = Decoder()
-    assert decoder.segment(Frame(1, 0, 1, first[:-1], len(first), None)) is None
-    assert not read(others, decoder)
-    assert decoder.not_followed == {"IP fragment cut": 1, FRAGMENT_OF: len(others)}
+    frames = frames_of(version)
+    assert read(frames, lacks=1) == ([], {"IP fragment cut": 1, FRAGMENT_OF: len(frames) - 1})
 
 
 @both
 def test_too_late(version: int) -> None:
     """A decoder waits for fragments no longer than a receiver."""
     frames = frames_of(version)
-    assert read(frames, step=10 * SECOND)
-    assert not read(frames, step=20 * SECOND)
+    assert read(frames, step=10 * SECOND)[0]
+    assert not read(frames, step=20 * SECOND)[0]
 
 
 def flood(count: int) -> list[bytes]:
