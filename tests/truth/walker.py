@@ -289,10 +289,7 @@ def walk_fpdus(
     while at + 2 <= len(plain):
         ulpdu_length = int.from_bytes(plain[at : at + 2], "big")
         crc_at = at + 2 + ulpdu_length
-        if softuiwarp:
-            crc_at += (ulpdu_length + 2) % 4
-        while not softuiwarp and (crc_at - at) % 4:
-            crc_at += 1
+        crc_at += (ulpdu_length + 2) % 4 if softuiwarp else -(ulpdu_length + 2) % 4
         if crc_at + 4 > len(plain):
             break
         crc_field = plain[crc_at : crc_at + 4]
@@ -367,33 +364,24 @@ def control(ulpdu: bytes) -> list[int | None]:
 def expectations(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
     """The expectations of a capture, as in the module docstring."""
     packets, connections = walk(path)
-    startup: list[list[object]] = []
-    fpdus: list[list[object]] = []
-    holes: list[list[object]] = []
-    rest: list[list[object]] = []
+    rows: dict[str, list[list[object]]] = {"startup": [], "fpdus": [], "holes": [], "rest": []}
     for number, connection in enumerate(connections):
         for frame in (connection.request, connection.reply, connection.rtr):
             if frame is not None:
                 flags = frame.markers, frame.crc, frame.rejected
                 data = frame.private_data
-                startup.append([number, frame.kind, frame.revision, *flags, len(data), data.hex()])
+                row = [number, frame.kind, frame.revision, *flags, len(data), data.hex()]
+                rows["startup"].append(row)
         for role in "ir":
             stream = connection.streams[role]
             for fpdu in connection.fpdus[role]:
                 found = fpdu.seq, len(fpdu.ulpdu), verdict(connection, fpdu)
-                fpdus.append([number, role, *found, *control(fpdu.ulpdu)])
+                rows["fpdus"].append([number, role, *found, *control(fpdu.ulpdu)])
             for offset, length in stream.holes():
-                holes.append([number, role, stream.seq(offset), length])
+                rows["holes"].append([number, role, stream.seq(offset), length])
             if connection.rest[role]:
-                rest.append([number, role, connection.rest[role]])
-    return {
-        "packets": packets,
-        "connections": len(connections),
-        "startup": startup,
-        "fpdus": fpdus,
-        "holes": holes,
-        "rest": rest,
-    }
+                rows["rest"].append([number, role, connection.rest[role]])
+    return {"packets": packets, "connections": len(connections), **rows}
 
 
 def to_json(expected: dict[str, int | list[list[object]]]) -> str:
