@@ -330,17 +330,6 @@ def test_numbers_of_connections() -> None:
     assert found == true
 
 
-def test_comments_of_interleaved_connections(tmp_path: Path) -> None:
-    """The file has the comment of a frame, and its own."""
-    one, path = Conversation(), tmp_path / "x.pcapng"
-    two = one.moved(Endpoint("10.0.0.9", 9))
-    merged = Interleaved([(each, each.segments()) for each in (one, two)])
-    merged.write(path, comments={1: "first"}, comment="both")
-    octets = path.read_bytes()
-    assert b"first" in octets
-    assert b"both" in octets
-
-
 LEFT_OUT = {"frame", "time", "timestamp", "located_by", "out_of_order", "offset"}
 
 
@@ -434,8 +423,11 @@ def test_packing(options: dict[str, Any], sizes: list[int | None], segments: lis
     assert carried == segments
 
 
-def test_times() -> None:
-    """Time begins at the given time. Half a round trip passes when the speaker changes."""
+def test_times_and_comments(tmp_path: Path) -> None:
+    """Time begins at the given time. Half a round trip passes when the speaker changes.
+
+    A file of several connections has the comment of a frame, and its own.
+    """
     conversation = Conversation(start_time=7, rtt=0.5)
     conversation.startup()
     conversation.pause(10)
@@ -445,6 +437,9 @@ def test_times() -> None:
     assert times[4] == pytest.approx(7.75, abs=1e-4)
     assert times[6] - times[5] == pytest.approx(10, abs=1e-4)
     merged = Interleaved([(conversation, conversation.segments())])
+    merged.write(tmp_path / "x.pcapng", comments={1: "first"}, comment="both")
+    octets = (tmp_path / "x.pcapng").read_bytes()
+    assert b"first" in octets and b"both" in octets
     for packets in (conversation.packets(), merged.packets()):
         assert [(each.time, each.wirelen) for each in packets] == [
             (time, len(bytes(each))) for time, each in zip(times, packets, strict=True)

@@ -294,6 +294,14 @@ GIVEN: list[tuple[Packet, bytes | str]] = [
     (MPARequest(extension=b"12345678"), request()[:20] + b"12345678"),
     (DDPStreamSessionControl(function_code=5, enhanced=False), "0000 0005"),
     (DDPStreamSessionControl(function_code=1, enhanced=True, ird=1), "0000 0001 0001 0000"),
+    # PD_Length stays as it was until it is cleared.
+    *(
+        (changed(MPARequest(request(private_data=b"hello")), private_data=b"hi", **fields), octets)
+        for fields, octets in (
+            ({}, request(pd_length=5, private_data=b"hi")),
+            ({"pd_length": None}, request(private_data=b"hi")),
+        )
+    ),
     # Nothing is cut.
     (MPARequest(pd_length=7, private_data=b"hi"), request(pd_length=7, private_data=b"hi")),
     (MPARequest(private_data=bytes(65535)), request(private_data=bytes(65535))),

@@ -39,15 +39,6 @@ FRAMES = {
 }
 
 
-def test_pd_length() -> None:
-    """It stays as it was until it is cleared."""
-    read = MPARequest(bytes(MPARequest(private_data=b"hello")))
-    read.private_data = b"hi"
-    assert bytes(read)[18:] == b"\x00\x05hi"
-    del read.pd_length
-    assert bytes(read)[18:] == b"\x00\x02hi"
-
-
 TOLD = [
     *((mpastream.startup_frame(key, crc=1), layer) for layer, key in FRAMES.items()),
     (b"MPA ID RtR Frame" + bytes(MPARtr())[16:], MPARtr),
