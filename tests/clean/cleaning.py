@@ -43,6 +43,19 @@ class Cleaned(NamedTuple):
             writer.write(*each)
         return file.getvalue()
 
+    @property
+    def startups(self) -> list[bytes]:
+        """The written startup frames."""
+        payloads = [each.payload for each in segments(self.frames)]
+        return [each for each in payloads if each.startswith(b"MPA ID")]
+
+    def shown_fpdus(self, tshark: str, path: Path) -> int:
+        """The number of FPDUs that Wireshark finds, after a file is written to ``path``."""
+        path.write_bytes(self.file)
+        options = ("-o", "tcp.try_heuristic_first:TRUE", "-Y", "iwarp_mpa.fpdu")
+        lines = shown(tshark, path, "iwarp_mpa.ulpdulength", options=options)
+        return sum(line.count(",") + 1 for line in lines)
+
 
 def renumbered(frames: Iterable[Frame]) -> list[Frame]:
     """Frames, numbered from 1."""
@@ -80,17 +93,3 @@ def fpdus(frames: Iterable[Frame]) -> Counter[tuple[bytes, int, bytes, str]]:
 def segments(frames: Iterable[Frame]) -> list[Segment]:
     """The TCP segments of a capture."""
     return list(feed.decoded(frames))
-
-
-def startups(cleaned: Cleaned) -> list[bytes]:
-    """The written startup frames."""
-    payloads = [each.payload for each in segments(cleaned.frames)]
-    return [each for each in payloads if each.startswith(b"MPA ID")]
-
-
-def shown_fpdus(cleaned: Cleaned, tshark: str, path: Path) -> int:
-    """The number of FPDUs that Wireshark finds in a cleaned capture, written to ``path``."""
-    path.write_bytes(cleaned.file)
-    options = ("-o", "tcp.try_heuristic_first:TRUE", "-Y", "iwarp_mpa.fpdu")
-    lines = shown(tshark, path, "iwarp_mpa.ulpdulength", options=options)
-    return sum(line.count(",") + 1 for line in lines)

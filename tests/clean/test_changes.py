@@ -15,22 +15,11 @@ from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation, Segment
 from scapy_mpa.craft.scenario import parse_scenario
-from scapy_mpa.stream.events import StartupSeen
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.fpdu import build_fpdu
-from scapy_mpa.wire.startup import StartupFrame
 from scapy_mpa.wire.tcp import ACK, FIN, RST, SYN
-from tests.clean.cleaning import (
-    Cleaned,
-    clean,
-    events,
-    fpdus,
-    frames_of,
-    recovered,
-    renumbered,
-    segments,
-)
+from tests.clean.cleaning import clean, fpdus, frames_of, recovered, renumbered, segments
 from tests.craft.strategies import BEGINNINGS, conversations
 from tests.craft.test_impairments import reorder
 from tests.stream.talk import STREAM, Talk, started
@@ -54,11 +43,6 @@ def holed(count: int, size: int, options: str = "") -> tuple[Conversation, list[
     return conversation, [*sent[:8], *sent[9:]], sent[8]
 
 
-def startup_frames(cleaned: Cleaned) -> list[StartupFrame]:
-    """The startup frames of a cleaned capture."""
-    return [each.startup for each in events(cleaned.frames) if isinstance(each, StartupSeen)]
-
-
 def test_markers_are_removed() -> None:
     """No FPDU has a Marker, no startup frame has M set, and the report counts both.
 
@@ -71,7 +55,7 @@ def test_markers_are_removed() -> None:
     found = recovered(frames)
     assert [each.time_ns for each in recovered(cleaned.frames)] == [each.time_ns for each in found]
     assert sum(each.markers for each in found) == cleaned.report.markers > 10
-    assert not any(each.markers for each in startup_frames(cleaned))
+    assert not any(each[16] & 0x80 for each in cleaned.startups)
     assert cleaned.report.cleared == 2
     assert sum("M was set" in each for each in cleaned.comments) == 2
     written = segments(cleaned.frames)

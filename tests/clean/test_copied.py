@@ -18,7 +18,7 @@ from scapy_mpa.capture import Frame
 from scapy_mpa.clean import Cleaner, Written
 from tests.capture import build
 from tests.captures import PCAPS
-from tests.clean.cleaning import clean, frames_of, recovered, renumbered, shown_fpdus
+from tests.clean.cleaning import clean, frames_of, recovered, renumbered
 from tests.dialects.test_sctp_associations import words
 from tests.recovery.test_other_traffic import exchange
 from tests.stream.talk import STREAM, TRUTH, started
@@ -186,7 +186,7 @@ def test_which_segments_can_be_read(shape: str, tshark: str, tmp_path: Path) -> 
     octets = [each.octets for each in cleaned.frames]
     assert sum(each.octets not in octets for each in frames) == changed
     assert cleaned.report.replaced == changed + len(order) - len(pieces)
-    assert shown_fpdus(cleaned, tshark, tmp_path / "a.pcapng") == 3
+    assert cleaned.shown_fpdus(tshark, tmp_path / "a.pcapng") == 3
 
 
 @pytest.mark.parametrize(("number", "replaced"), [(64, 0), (65, 1), (300, 1)])
@@ -197,7 +197,7 @@ def test_the_most_fpdus_of_a_frame(number: int, replaced: int, tshark: str, tmp_
     talk.say(0, octets)
     cleaned = clean(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))))
     assert cleaned.report.replaced == replaced
-    assert shown_fpdus(cleaned, tshark, tmp_path / "a.pcapng") == number
+    assert cleaned.shown_fpdus(tshark, tmp_path / "a.pcapng") == number
 
 
 def test_late_acknowledgements_of_one_fpdu_each() -> None:

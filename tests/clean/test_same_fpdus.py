@@ -25,17 +25,7 @@ from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.dialect import Dialect
 from tests.capture.stacks import ALONE, NOT_IN_TSHARK
 from tests.captures import OVER_IFT, OVER_SCTP, OVER_TCP, PCAPS, capture_name
-from tests.clean.cleaning import (
-    Cleaned,
-    clean,
-    fpdus,
-    frames_of,
-    recovered,
-    renumbered,
-    segments,
-    shown_fpdus,
-    startups,
-)
+from tests.clean.cleaning import Cleaned, clean, fpdus, frames_of, recovered, renumbered, segments
 from tests.craft.strategies import conversations
 from tests.craft.test_impairments import IMPAIRMENTS, Impairment, lose, reorder
 from tests.straight.ways import recovery_alone
@@ -168,7 +158,7 @@ def test_tags_and_tunnels(name: str, tmp_path: Path, tshark: str) -> None:
     assert fpdus(cleaned.frames) == fpdus(frames) == fpdus(PLAIN)
     assert clean(cleaned.frames).frames == cleaned.frames
     if name not in NOT_IN_TSHARK:
-        assert shown_fpdus(cleaned, tshark, tmp_path / "kept.pcapng") == fpdus(PLAIN).total()
+        assert cleaned.shown_fpdus(tshark, tmp_path / "kept.pcapng") == fpdus(PLAIN).total()
     wanted = [each.octets[14:] for each in clean(PLAIN).frames]
     left_out = clean(frames, decapsulate=True).frames
     assert [each.octets[14:] for each in left_out] == wanted
@@ -279,7 +269,7 @@ def test_erdma(private_data: bytes, extension: bytes) -> None:
     conversation.close()
     frames = conversation.frames()
     cleaned = clean(frames)
-    request, reply = startups(cleaned)
+    request, reply = cleaned.startups
     length = len(private_data).to_bytes(2, "big")
     assert request == b"MPA ID Req Frame\0\1" + length + private_data
     assert reply == b"MPA ID Rep Frame\0\1\0\0"

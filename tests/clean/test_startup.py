@@ -19,7 +19,7 @@ from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, FPDURecovered
 from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.segment import Segment as Received
-from tests.clean.cleaning import clean, events, fpdus, frames_of, renumbered, segments, startups
+from tests.clean.cleaning import clean, events, fpdus, frames_of, renumbered, segments
 from tests.clean.test_same_fpdus import check
 from tests.cli.command import run
 from tests.stream.scene import OCTETS, Octets, Scene
@@ -154,9 +154,9 @@ def test_situations(
     assert is_wrong == ("R-" in words)
 
 
-def capture(parts: Sequence[Sequence[Segment]], *, step: int = 1_000_000) -> bytes:
+def capture(parts: Sequence[Sequence[Segment]]) -> bytes:
     """A capture of several connections between the same ports, one after the other."""
-    return pcapfile.pcap(pcapfile.frames([each for part in parts for each in part]), step=step)
+    return pcapfile.pcap(pcapfile.frames([each for part in parts for each in part]))
 
 
 def check_complete(parts: Sequence[Sequence[Segment]]) -> None:
@@ -267,8 +267,8 @@ def test_segments_that_may_be_copies(markers: str, ahead: int) -> None:
     frames = renumbered(frames)
     found = clean(frames)
     assert fpdus(found.frames) == fpdus(frames)
-    assert len(startups(found)) == (4 if ahead else 2)
+    assert len(found.startups) == (4 if ahead else 2)
     first = clean(frames, selects=lambda identity: identity.number == 0)
     other = clean(frames, selects=lambda identity: identity.number == 1)
     assert fpdus(first.frames) + fpdus(other.frames) == fpdus(frames)
-    assert [len(startups(each)) for each in (first, other)] == [2, 2 if ahead else 0]
+    assert [len(each.startups) for each in (first, other)] == [2, 2 if ahead else 0]
