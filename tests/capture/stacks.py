@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hypothesis import strategies as st
 from scapy.contrib.geneve import GENEVE
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import IP, UDP
@@ -14,6 +15,7 @@ from scapy.layers.l2 import GRE, LLC, SNAP, Dot1AD, Dot1Q, Ether
 from scapy.layers.ppp import PPP, PPPoE
 from scapy.layers.vxlan import VXLAN
 
+from tests.capture import build
 from tests.truth import pcapfile
 from tests.truth.walker import read_pcap
 
@@ -157,3 +159,27 @@ NOT_IN_TSHARK = frozenset(
 def inside(wrap: Wrap, capture: Path) -> bytes:
     """A capture with each IP packet in a tag or tunnel."""
     return pcapfile.pcap([wrap(octets[14:]) for octets in read_pcap(capture)])
+
+
+PAYLOAD = bytes(range(100))
+PACKETS = (
+    # MPLS distinguishes an IPv4 packet from an Ethernet header by its checksum.
+    octets(IP(src="10.0.0.1", dst="10.0.0.2", proto=6) / build.tcp(PAYLOAD)),
+    build.ipv6(build.tcp(PAYLOAD)),
+)
+MOST = 8
+
+
+@st.composite
+def stacks(draw: st.DrawFn) -> tuple[bytes, int]:
+    """A frame with up to eight tags and tunnels, and the index of its packet."""
+    which = draw(st.integers(0, 1))
+    made, is_frame = PACKETS[which], False
+    for _ in range(draw(st.integers(0, MOST))):
+        tables = (
+            (FRAME_IN_FRAME, FRAME_IN_PACKET) if is_frame else (PACKET_IN_FRAME, PACKET_IN_PACKET)
+        )
+        table = draw(st.sampled_from(tables))
+        made = table[draw(st.sampled_from(sorted(table)))](made)
+        is_frame = table in (FRAME_IN_FRAME, PACKET_IN_FRAME)
+    return made if is_frame else ETHERNET(made), which

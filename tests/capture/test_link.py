@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.layers.inet import IP
 
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.reframe import Reframer
@@ -18,15 +17,7 @@ from scapy_mpa.stream.segment import Segment
 from tests.capture import build
 from tests.capture.build import ethernet, ipv4, ipv6, linux_cooked_1, linux_cooked_2, tcp
 from tests.capture.reading import check, decoded, segment_of, shown
-from tests.capture.stacks import (
-    ALONE,
-    ETHERNET,
-    FRAME_IN_FRAME,
-    FRAME_IN_PACKET,
-    NOT_IN_TSHARK,
-    PACKET_IN_FRAME,
-    PACKET_IN_PACKET,
-)
+from tests.capture.stacks import ALONE, NOT_IN_TSHARK, PACKETS, PAYLOAD, stacks
 
 V4 = ipv4(tcp(b"four"))
 V6 = ipv6(tcp(b"six"))
@@ -44,16 +35,16 @@ def nflog(packet: bytes, order: str = "<", family: int = 2, first: bytes = b"") 
     return struct.pack(">BBH", family, 0, 5) + first + tlv(9, packet, order)
 
 
-def nflog_first(order: str = "<", second: int = 7) -> bytes:
+def nflog_first(order: str = "<") -> bytes:
     """Packet header, interface, prefix, time."""
-    time = struct.pack(">QQ", second, 9)
+    time = struct.pack(">QQ", 7, 9)
     tlvs = (1, b"\x08\0\x03\0"), (4, b"\0\0\0\2"), (10, b"five\0"), (3, time)
     return b"".join(tlv(kind, value, order) for kind, value in tlvs)
 
 
-def erf(kind: int, frame: bytes, extensions: bytes = b"", time: int = 1 << 40) -> bytes:
+def erf(kind: int, frame: bytes, extensions: bytes = b"") -> bytes:
     """ERF: ``frame`` includes what precedes it in the record."""
-    head = struct.pack("<QBB", time, kind, 4) + struct.pack(
+    head = struct.pack("<QBB", 1 << 40, kind, 4) + struct.pack(
         ">HHH", 16 + len(extensions) + len(frame), 0, len(frame)
     )
     return head + extensions + frame
@@ -216,32 +207,10 @@ def test_given_link_type() -> None:
     assert Decoder(link_types={1: 101}).segment(frame_of(1, octets)) is None
 
 
-PAYLOAD = bytes(range(100))
-PACKETS = (
-    # MPLS distinguishes an IPv4 packet from an Ethernet header by its checksum.
-    bytes(IP(src="10.0.0.1", dst="10.0.0.2", proto=6) / build.tcp(PAYLOAD)),
-    build.ipv6(build.tcp(PAYLOAD)),
-)
 FLOWS = (build.FLOW4, build.FLOW6)
 SEGMENTS = [
     Segment(flow, build.SEQ, build.ACK, build.FLAGS, PAYLOAD, len(PAYLOAD), 7, 8) for flow in FLOWS
 ]
-MOST = 8
-
-
-@st.composite
-def stacks(draw: st.DrawFn) -> tuple[bytes, int]:
-    """A frame with up to eight tags and tunnels, and the index of its packet."""
-    which = draw(st.integers(0, 1))
-    octets, is_frame = PACKETS[which], False
-    for _ in range(draw(st.integers(0, MOST))):
-        tables = (
-            (FRAME_IN_FRAME, FRAME_IN_PACKET) if is_frame else (PACKET_IN_FRAME, PACKET_IN_PACKET)
-        )
-        table = draw(st.sampled_from(tables))
-        octets = table[draw(st.sampled_from(sorted(table)))](octets)
-        is_frame = table in (FRAME_IN_FRAME, PACKET_IN_FRAME)
-    return octets if is_frame else ETHERNET(octets), which
 
 
 @pytest.mark.parametrize("name", ALONE)
