@@ -12,16 +12,10 @@ from scapy.layers.l2 import Ether
 from scapy.layers.sctp import SCTPChunkData, SCTPChunkSACK
 from scapy.packet import Packet, Padding, Raw
 
-from scapy_mpa.layers import (
-    DDPSegmentChunk,
-    DDPStreamSessionControl,
-    DDPTagged,
-    DDPUntagged,
-    IFTAdaptionIndication,
-    IFTFrame,
-    RDMAPSend,
-    RDMAPWrite,
-)
+from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.ift import IFTAdaptionIndication, IFTFrame
+from scapy_mpa.layers.rdmap import RDMAPSend, RDMAPWrite
+from scapy_mpa.layers.sctp import DDPSegmentChunk, DDPStreamSessionControl
 from scapy_mpa.layers.sctp_bindings import bind_sctp
 from scapy_mpa.wire.ift_frame import build_frame
 from scapy_mpa.wire.ift_indication import FLAGS, build_indication, parse_indication

@@ -16,11 +16,9 @@ from scapy.packet import Packet, Padding, Raw, bind_layers, split_layers
 from scapy_mpa import layers
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.layers import (
-    FPDU,
-    DDPTagged,
-    DDPUntagged,
-    MPAMarker,
+from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.fpdu import FPDU, MPAMarker
+from scapy_mpa.layers.rdmap import (
     RDMAPAtomicRequest,
     RDMAPAtomicResponse,
     RDMAPImmediateData,
@@ -31,10 +29,10 @@ from scapy_mpa.layers import (
     RDMAPSendWithInvalidate,
     RDMAPSendWithSE,
     RDMAPSendWithSEAndInvalidate,
-    RDMAPTerminate,
     RDMAPWrite,
 )
 from scapy_mpa.layers.recovered import layer_of
+from scapy_mpa.layers.terminate import RDMAPTerminate
 from scapy_mpa.records.record import record_of
 from scapy_mpa.wire import rdmap
 from scapy_mpa.wire.ddp import parse_ddp

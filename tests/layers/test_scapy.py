@@ -26,28 +26,21 @@ from scapy.supersocket import StreamSocket
 
 from scapy_mpa import layers
 from scapy_mpa.craft import Conversation
-from scapy_mpa.layers import (
-    FPDU,
-    MPA,
-    DDPSegmentChunk,
-    DDPStreamSessionControl,
-    DDPTagged,
-    DDPUntagged,
-    IFTAdaptionIndication,
-    IFTFrame,
-    MPAMarker,
-    MPAReply,
-    MPARequest,
-    MPARtr,
+from scapy_mpa.layers.ddp import DDPTagged, DDPUntagged
+from scapy_mpa.layers.fpdu import FPDU, MPAMarker
+from scapy_mpa.layers.ift import IFTAdaptionIndication, IFTFrame
+from scapy_mpa.layers.mpa import MPA, MPAReply, MPARequest, MPARtr
+from scapy_mpa.layers.rdmap import (
     RDMAPAtomicRequest,
     RDMAPAtomicResponse,
     RDMAPReadRequest,
     RDMAPReadResponse,
     RDMAPSend,
     RDMAPSendWithSE,
-    RDMAPTerminate,
     RDMAPWrite,
 )
+from scapy_mpa.layers.sctp import DDPSegmentChunk, DDPStreamSessionControl
+from scapy_mpa.layers.terminate import RDMAPTerminate
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from tests.layers.strategies import evaluated
 from tests.layers.test_fpdu import SHOWN

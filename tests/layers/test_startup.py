@@ -13,19 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scapy.packet import Packet, Raw
 
-from scapy_mpa.layers import (
-    FPDU,
-    MPA,
-    MPAReply,
-    MPARequest,
-    MPARtr,
-    NVMeRDMAAccept,
-    NVMeRDMAReject,
-    NVMeRDMARequest,
-    RPCRDMAPrivateData,
-    SMBDirectPrivateData,
-)
+from scapy_mpa.layers.fpdu import FPDU
+from scapy_mpa.layers.mpa import MPA, MPAReply, MPARequest, MPARtr
+from scapy_mpa.layers.nvme_rdma import NVMeRDMAAccept, NVMeRDMAReject, NVMeRDMARequest
 from scapy_mpa.layers.private_data import PrivateData, bind_private_data, split_private_data
+from scapy_mpa.layers.rpcrdma import RPCRDMAPrivateData
+from scapy_mpa.layers.smb_direct import SMBDirectPrivateData
 from scapy_mpa.session import rdmpa
 from scapy_mpa.wire.startup import parse_startup
 from tests.captures import PCAPS
