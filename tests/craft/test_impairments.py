@@ -16,19 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import (
+from scapy_mpa.craft import Conversation, Endpoint, Interleaved, Segment
+from scapy_mpa.craft.impairments import (
     CaptureLoss,
-    Conversation,
     Duplication,
-    Endpoint,
     Impairment,
-    Interleaved,
     LateStart,
     Loss,
     Overlap,
     Reordering,
     Resegmentation,
-    Segment,
     SnapLength,
     StartupCut,
     impair,

@@ -11,14 +11,7 @@ import pytest
 from hypothesis import assume, given
 
 from scapy_mpa.capture import Frame, open_capture
-from scapy_mpa.craft import (
-    Conversation,
-    FPDUItem,
-    IFTConversation,
-    Interleaved,
-    SctpConversation,
-    recorded,
-)
+from scapy_mpa.craft import Conversation, FPDUItem, Interleaved, conversation_of, recorded
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.captures import PCAPS
@@ -112,9 +105,8 @@ def test_capture_without_a_connection_is_refused() -> None:
     """A capture without such a connection, or without any, is refused with the reason."""
     with pytest.raises(LocalProtocolError, match="no connection with startup frames and FPDUs"):
         recorded(PCAPS / "listener_absent.pcap")
-    for kind in (IFTConversation, SctpConversation):
-        conversation = kind()
-        conversation.initiator.send(b"hello")
+    for name in ("ift", "sctp"):
+        conversation = conversation_of(name)
         with pytest.raises(LocalProtocolError, match="of MPA; DDP over SCTP and iWARP"):
             recorded(capture_of(conversation.frames()))
     with pytest.raises(CaptureError):

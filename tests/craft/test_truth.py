@@ -13,17 +13,16 @@ from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
     Conversation,
-    FPDUItem,
     IFTConversation,
     Reordering,
     SctpConversation,
-    StartupItem,
     conversation_of,
     impair,
 )
 from scapy_mpa.craft.mutations import find
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.craft.scenario import parse_scenario
+from scapy_mpa.craft.script import FPDUItem, StartupItem
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError

@@ -13,18 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import (
-    CloseItem,
-    Conversation,
-    FPDUItem,
-    Item,
-    ResetItem,
-    SctpConversation,
-    StartupItem,
-    conversation_of,
-)
+from scapy_mpa.craft import Conversation, SctpConversation, conversation_of
 from scapy_mpa.craft.assemble import assemble
 from scapy_mpa.craft.scenario import parse_scenario
+from scapy_mpa.craft.script import CloseItem, FPDUItem, Item, ResetItem, StartupItem
 from scapy_mpa.layers import RPCRDMAPrivateData
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import build_fpdu
