@@ -206,6 +206,7 @@ WRONG_VALUES = [
     (lambda: Conversation(start_time=-1), "start_time is 0 to 18446744073 seconds, not -1"),
     (lambda: side().set_msn(0, 1 << 32), "MSN 4294967296 is not in 0 to 4294967295"),
     (lambda: Endpoint("::", 1, isn=-1), "initial sequence number -1 is not in 0 to 4294967295"),
+    (lambda: Endpoint("::", 1, isn=1 << 32), "4294967296 is not in 0 to 4294967295"),
     *((partial(known.Loss, rate), "a rate is a share") for rate in (1.5, -0.1, float("nan"))),
     (lambda: known.Loss(0.1, distance=2), "a distance 2 is not in 3 to"),
     (lambda: known.Overlap(0.1, reach=0), "an overlap 0 is not in 1 to"),
