@@ -37,6 +37,9 @@ from tests.truth import messages
         (">S >R1- <R", "?"),
         (">R1- <R >S", "?"),
         (">R1- <R >R2 <R", "? 2"),
+        # Segments wait after an earlier hole, so a Request comes to its turn after a later gap.
+        (">S- >R1 <R- >R2- <R", "?"),
+        (">S- >R1 <R >R2@5- <R@5", "1 ?"),
         # The content of an FPDU with a bad CRC is unknown.
         (">S >R1! <R", "?"),
         (">S >R1! >S <R", "?"),

@@ -126,9 +126,11 @@ class HalfMessages:
 
     def gap(self, gap: GapFound) -> None:
         """Take note of octets that will stay missing."""
-        turns = self._turns
-        if turns.expected is None or turns.end_of(gap) > turns.expected:
-            self.requests.is_whole = False
+        turns, requests = self._turns, self.requests
+        if turns.expected is not None:
+            requests.gaps_to = max(requests.gaps_to, turns.end_of(gap))
+        if turns.expected is None or requests.gaps_to > turns.expected:
+            requests.is_whole = False
 
     def flush(self) -> None:
         """Deliver what still waits."""

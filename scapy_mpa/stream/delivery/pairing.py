@@ -39,6 +39,8 @@ class Requests:
     """True if the next Response answers the oldest outstanding Request."""
     is_whole: bool = True
     """True if no octets of the direction are missing after the last Request."""
+    gaps_to: int = 0
+    """Position after the last gap of the direction; segments before it may still wait."""
     captured: int = 0
     """The last frame that brought octets of the processed segments of the direction."""
     turns: Turns = field(default_factory=Turns)

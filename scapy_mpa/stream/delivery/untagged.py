@@ -99,7 +99,7 @@ class UntaggedMessages:
             self._skip(qn, sequence_number(msn - ahead), ahead, segment)
         message = DDPMessage(segment, repeats=ahead < 0 and not is_first)
         if qn == QueueNumber.READ_REQUEST:
-            self._requests.is_whole = True
+            self._requests.is_whole = segment.start >= self._requests.gaps_to
         self._note_request(message)
         return message
 
