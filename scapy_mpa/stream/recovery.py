@@ -8,7 +8,7 @@ path.
 from __future__ import annotations
 
 from scapy_mpa.stream.connections.connection import Connection
-from scapy_mpa.stream.connections.repeat import shows_new
+from scapy_mpa.stream.connections.repeat import brings_octets, shows_new
 from scapy_mpa.stream.direction import Direction
 from scapy_mpa.stream.halves.extent import belongs
 from scapy_mpa.stream.halves.shared import Shared
@@ -161,6 +161,8 @@ class Recovery:
                 self.began = new, [each.frame for each in held]
                 for each in held:
                     new.receive(each)
+            return False
+        if brings_octets(connection, segment):
             return False
         if segment.flags & (SYN | ACK) == SYN:
             # The segments held so far were copies.

@@ -214,6 +214,26 @@ def test_one_side_alone(side: int) -> None:
     assert gaps(events, isn[1 - side] + 1, 1) == [(0, HEADER + len(STREAM) + 1)]
 
 
+@pytest.mark.parametrize("by", [0, 1])
+@pytest.mark.parametrize("first", [0, 1])
+def test_one_side_after_the_other(first: int, by: int) -> None:
+    """A RST ends the connection before anything of the other side was captured."""
+    talk = whole(close=False)
+    talk.say(by, flags=RST | ACK)
+    talk.segments.sort(key=lambda each: each.direction != first)
+    check_whole(talk.fed())
+
+
+@pytest.mark.parametrize("lost", [5, 6, 9, 12])
+def test_a_second_copy_fills_a_hole(lost: int) -> None:
+    """All frames come again after the connection is over, with a segment that was missing."""
+    talk = whole()
+    talk.segments = [*talk.segments[:lost], *talk.segments[lost + 1 :], *talk.segments]
+    events = talk.fed()
+    check_whole(events)
+    assert len(ends(events)) == 1
+
+
 def test_a_closed_connection_ends_while_the_capture_continues() -> None:
     """Its end is reported, and its memory freed, when no late copy can come any more.
 

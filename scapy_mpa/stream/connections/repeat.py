@@ -19,6 +19,24 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
 
 
+def brings_octets(connection: Connection, segment: Segment) -> bool:
+    """True if a segment brings octets that a connection lacks, which is over: it is late, no copy.
+
+    They fill a hole between captured octets, or nothing was captured of their direction.
+    """
+    half = connection.half(segment.flow)
+    if half.high is None:
+        return True
+    if not half.octets or not segment.length:
+        return segment.length > 0
+    items, position = half.islands.items, unwrap(segment.seq, half.high)
+    end = position + segment.length
+    if not items or position < items[0].start or end > max(half.high, half.fin or 0):
+        return False
+    island = half.islands.at(position)
+    return island is None or end > island.end
+
+
 def shows_new(connection: Connection, segment: Segment) -> bool:
     """True if a segment is not of this connection, which is over, but of a new one.
 
