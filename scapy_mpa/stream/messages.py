@@ -149,10 +149,13 @@ class Messages:
     def _finish(self, event: ConnectionEnded) -> None:
         """Report the messages that are left at the end of a connection."""
         halves = self._halves.pop(event.connection, ())
-        for half, summary in zip(halves, event.halves, strict=False):
+        for half, summary, peer in zip(halves, event.halves, event.halves[::-1], strict=False):
             half.flush()
             if summary.may_lack_end:
                 half.requests.is_whole = False
+            if peer.is_unknown:
+                # It may have Responses.
+                half.requests.give_up()
         for half in halves:
             half.finish()
         for half in halves:

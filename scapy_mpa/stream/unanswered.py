@@ -93,11 +93,9 @@ class Unanswered:
     def _take_end(self, event: ConnectionEnded) -> ConnectionEnded:
         """Return the end of a connection, with the unanswered Requests of both directions."""
         sides, number = self._sides, event.connection.number
-        if event.initiator is None:
-            for direction, half in enumerate(event.halves):
-                if half.octets and not half.fpdus and event.halves[1 - direction].fpdus:
-                    # It is not known what this direction carries.
-                    sides[number, direction].is_incomplete = True
+        for direction, half in enumerate(event.halves):
+            if half.is_unknown:
+                sides[number, direction].is_incomplete = True
         first, second = sides.pop((number, 0), _NOTHING), sides.pop((number, 1), _NOTHING)
         if event.end is None:
             return event

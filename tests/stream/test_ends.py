@@ -14,8 +14,8 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.segment import Segment
 from tests.captures import PCAPS
-from tests.stream.exchange import talk_of
-from tests.stream.feed import decoded
+from tests.stream.exchange import messages_of, talk_of
+from tests.stream.feed import decoded, feed
 from tests.stream.scene import Octets, Scene
 from tests.stream.startup import both_ways
 from tests.stream.talk import started
@@ -156,6 +156,20 @@ def test_unanswered(name: str) -> None:
     words, counts = UNANSWERED[name]
     end = both_ways(talk_of(words).captured()).end
     assert (end.unanswered, end.text.partition(", ")[2]) == (counts, TEXTS.get(counts[0], ""))
+
+
+@pytest.mark.parametrize("lost", [(0, 3), (0, 1, 2, 3), (1, 4)])
+def test_unanswered_if_octets_are_not_understood(lost: tuple[int, ...]) -> None:
+    """A direction without its startup frame may have the Responses, or more Requests."""
+    conversation = Conversation(crc=False)
+    conversation.initiator.send(b"first")
+    conversation.responder.read(bytes(100), sink_stag=7)
+    conversation.initiator.read(bytes(100), sink_stag=8)
+    conversation.close()
+    segments = [each for at, each in enumerate(conversation.segments()) if at not in lost]
+    captured = [*decoded(conversation.frames(segments))]
+    assert both_ways(captured).end.unanswered == (None, None)
+    assert not [each for each in messages_of(feed(captured)) if each.missing]
 
 
 # -- times of the beginning, and stalls ------------------------------------------------------------

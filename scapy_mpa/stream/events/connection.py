@@ -104,6 +104,11 @@ class HalfSummary(NamedTuple):
     """Over SCTP, whether it has no Terminate.  Then nothing shows whether its end is missing from
     the capture."""
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether octets were captured, and it is not known what they are."""
+        return self.octets > 0 and self.markers is None
+
 
 class Negotiated(NamedTuple):
     """The result of a Request and its Reply with enhanced data (RFC 6581 9).
