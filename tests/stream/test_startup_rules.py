@@ -10,12 +10,13 @@ import re
 
 import pytest
 
+from scapy_mpa.craft import Conversation, FPDUItem
 from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from tests.straight.ways import recovery, straight
-from tests.stream.feed import fpdus
+from tests.stream.feed import decoded, feed, fpdus, of
 from tests.stream.scene import INVALID, LOST, Octets, Scene, Wrong, both
 from tests.stream.startup import PROSE, ULPDUS, ended, errors, reply, request, stream
 from tests.truth import messages, pcapfile
@@ -340,3 +341,20 @@ def test_the_end_within_a_startup_frame(words: str, size: int, sent: int, how: s
     text = f"the connection was {how} {sent} octets into a startup frame"
     wrong = Wrong(len(words.split()) - 1, LOST, f"{text} (RFC 5044 8)")
     scene.check(*[wrong] * bool(end))
+
+
+def test_a_responder_that_answers_good_fpdus_after_damaged_ones() -> None:
+    """It keeps rule 4, though the good ones are not found yet when it sends."""
+    conversation = Conversation()
+    for size in (1000, 1000, 1000, 99, 99, 99, 99, 99, 99):
+        conversation.initiator.send(bytes(size))
+    conversation.responder.send(b"ok")
+    conversation.close()
+    script = [
+        each.override(ulpdu_length=len(each.ulpdu) + 4)
+        if isinstance(each, FPDUItem) and len(each.ulpdu) > 1000
+        else each
+        for each in conversation.script
+    ]
+    events = feed(decoded(conversation.with_script(script).frames()))
+    assert OF_4 not in [each.text for each in of(ErrorFound, events)]

@@ -461,5 +461,7 @@ def _is_certain(steps: Sequence[Step], index: int) -> bool:
 
     The one before it is sound, or it continues the message of that one.
     """
+    if index == 0:
+        return True
     before = steps[index - 1].edge
-    return index == 0 or before.is_sound or steps[index].edge.continues(before)
+    return before.is_sound or steps[index].edge.continues(before)

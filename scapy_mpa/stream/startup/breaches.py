@@ -147,10 +147,14 @@ def _has_no_fpdu(initiator: HalfConnection, fpdus_at: int, received: int, *, any
     island = initiator.islands.at(fpdus_at)
     if island is None or received > min(island.end, island.captured_until(fpdus_at, received)):
         return False
+    run = island.runs[-1] if island.runs else None
+    if run is not None and run.broken_at is not None and run.end < received:
+        # It is not known yet what follows a damaged FPDU.
+        return False
     if framing.crc and not any_crc:
         return True
     # SoftUiWARP's pad may be shorter, and only later FPDUs show whose it is.
-    formats = STANDARD, *[SOFTUIWARP] * (not framing.markers)
+    formats = (STANDARD,) if framing.markers else (STANDARD, SOFTUIWARP)
     readers = [
         FPDUReader(fpdus_at, markers=framing.markers, crc=False, layout_of=each.layout)
         for each in formats
