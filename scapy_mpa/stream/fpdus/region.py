@@ -80,8 +80,8 @@ class Edge(NamedTuple):
     def continues(self, before: "Edge") -> bool:
         """Return whether its message is that of the FPDU before it, or the next one."""
         messages = _Messages()
-        messages.continues(before)
-        return messages.continues(self)
+        messages.take(before)
+        return messages.take(self)
 
     @property
     def key(self) -> bytes:
@@ -95,8 +95,8 @@ class _Messages:
     def __init__(self) -> None:
         self._due: dict[tuple[int | None, int | None], tuple[int, int]] = {}
 
-    def continues(self, edge: Edge) -> bool:
-        """Return whether an FPDU continues a message of an earlier one, and note its end."""
+    def take(self, edge: Edge) -> bool:
+        """Note the end of an FPDU; return whether it continues a message of an earlier one."""
         header = ddp_header_of(edge.head)
         if header is None:
             return False
@@ -257,7 +257,7 @@ class Region:
             edge = self.edge(at) if self.allowance.spend(calls=LOOK) else None
             if edge is None or edge.end is None or not edge.is_sound:
                 break
-            total += weights.CONTINUES * messages.continues(edge)
+            total += weights.CONTINUES * messages.take(edge)
             is_again = edge.key in seen or key_counts.get(edge.key, 0) > 1
             is_good = edge.verdict == "good"
             bits = edge.bits if is_good or not is_again else edge.marker_bits
