@@ -18,6 +18,8 @@ The passive side::
     OPEN     DDP Segment                            OPEN
     OPEN     Terminate                              DONE         (6.2)
 
+After a message in a wrong place START becomes EARLY, in which segments are no further errors.
+
 After DONE, REJECTED and REFUSED only another session follows, which begins with another Initiate.
 A direction whose beginning was not captured is OPEN.  Its messages show which side sends it, or
 that stays unknown.
@@ -160,29 +162,25 @@ class HalfState(enum.Enum):
 SEGMENT: Final = -1
 """Stands for a DDP Segment Chunk among function codes, which are never negative."""
 
-_REGULAR: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
-    **{(Role.ACTIVE, HalfState.START, code): HalfState.OPEN for code in INITIATES},
-    **{(Role.PASSIVE, HalfState.START, code): HalfState.OPEN for code in ACCEPTS},
-    **{(Role.PASSIVE, HalfState.START, code): HalfState.REJECTED for code in REJECTS},
-    (Role.PASSIVE, HalfState.START, FunctionCode.TERMINATE): HalfState.REFUSED,
-    **{(role, HalfState.OPEN, SEGMENT): HalfState.OPEN for role in Role},
-    **{(role, HalfState.OPEN, FunctionCode.TERMINATE): HalfState.DONE for role in Role},
-}
+_UNBEGUN: Final = (HalfState.START, HalfState.EARLY)
+"""States in which neither Initiate nor answer has come."""
 
 NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
-    # Only the first message before the beginning is reported.
-    **{
-        (role, HalfState.EARLY, code): HalfState.EARLY if code == SEGMENT else after
-        for (role, before, code), after in _REGULAR.items()
-        if before in (HalfState.START, HalfState.OPEN)
-    },
-    **_REGULAR,
+    **{(Role.ACTIVE, each, code): HalfState.OPEN for each in _UNBEGUN for code in INITIATES},
+    **{(Role.PASSIVE, each, code): HalfState.OPEN for each in _UNBEGUN for code in ACCEPTS},
+    **{(Role.PASSIVE, each, code): HalfState.REJECTED for each in _UNBEGUN for code in REJECTS},
+    (Role.PASSIVE, HalfState.START, FunctionCode.TERMINATE): HalfState.REFUSED,
+    # Only the first segment before the beginning is reported.
+    **{(role, HalfState.EARLY, SEGMENT): HalfState.EARLY for role in Role},
+    **{(role, HalfState.EARLY, FunctionCode.TERMINATE): HalfState.DONE for role in Role},
+    **{(role, HalfState.OPEN, SEGMENT): HalfState.OPEN for role in Role},
+    **{(role, HalfState.OPEN, FunctionCode.TERMINATE): HalfState.DONE for role in Role},
 }
 """The next state, by role, state and function code.  All other combinations are illegal."""
 
 
 _WHERE: Final = {
-    HalfState.START: ("comes before the Initiate", "RFC 5043 6.6"),
+    **dict.fromkeys(_UNBEGUN, ("comes before the Initiate", "RFC 5043 6.6")),
     HalfState.OPEN: ("comes in the midst of the session", "RFC 5043 6.1"),
     HalfState.DONE: ("follows the Terminate", "RFC 5043 6.2"),
     HalfState.REJECTED: ("follows the Reject", "RFC 5043 6.3"),
@@ -208,7 +206,7 @@ def order_violation(role: Role | None, state: HalfState, code: int) -> Violation
         return None
     name = function_name(code)
     what = "a DDP Segment" if code == SEGMENT else f"a session control message ({name})"
-    if state is HalfState.START and role is Role.PASSIVE:
+    if state in _UNBEGUN and role is Role.PASSIVE:
         return Violation(f"{what} comes before Accept or Reject", "RFC 5043 6.2")
     where, clause = _WHERE[state]
     return Violation(f"{what} {where}", clause)

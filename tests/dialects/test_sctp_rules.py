@@ -2,12 +2,15 @@
 """The rule that a DDP Stream Session breaks is named (RFC 5043, RFC 6581 7)."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ChunksMissing, ErrorFound, Event, SessionControlSeen
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.sctp_ddp import FunctionCode
+from scapy_mpa.wire.sctp_rules import NEXT, SEGMENT, HalfState, Role, order_violation
 from tests.dialects.sctp_feed import Talk, closing, ends, events_of, opening, talk_of, whole
 from tests.stream.exchange import messages_of
 from tests.stream.feed import of
@@ -90,6 +93,10 @@ def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
         ("<S", ["RFC 5043 6.6"]),
         ("<A >T", ["RFC 5043 6.6"]),
         ("<A >A", ["RFC 5043 6.6"]),
+        # Only segments in a wrong place are reported once.
+        (">S >S >I <A >T <T", ["RFC 5043 6.6"]),
+        ("<A >A >R", ["RFC 5043 6.6"] * 2),
+        (">I <S <I <A >T <T", ["RFC 5043 6.2"] * 2),
         (">I <A >+3 >S >T <T", ["RFC 5043 6"]),
         (">I <A >S >-1 >S >T <T", ["RFC 5043 5.2.1"]),
         (">I <A >p46 >p46 >T <T", ["RFC 5043 5.1"]),
@@ -125,6 +132,14 @@ def test_broken_rule_is_named(words: str, expected: list[str]) -> None:
         assert [each.errors for each in ends(events)] == [0] * words.count("|") + [len(expected)]
         assert sum(each.halves[1].fpdus for each in ends(events)) == words.count("<S")
         assert len(talk.units) < len(talk.said) or not of(ChunksMissing, events)
+
+
+def test_order_of_any_message() -> None:
+    """In each state, a message has a next state for its sender, or breaks a rule."""
+    for state, code in product(HalfState, (SEGMENT, *FunctionCode)):
+        is_wrong = [order_violation(role, state, code) is not None for role in (*Role, None)]
+        has_next = [(role, state, code) in NEXT for role in Role]
+        assert is_wrong == [not has_next[0], not has_next[1], not any(has_next)]
 
 
 def test_rfc5043_10_ordered_chunks() -> None:
