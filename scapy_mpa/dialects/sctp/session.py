@@ -205,7 +205,7 @@ class Session:
         if found is None:
             if half.first is None and code != SEGMENT:
                 half.first = turn
-                if role is None:
+                if role is None and half.state is HalfState.START:
                     # Only the passive side may begin with a Terminate (RFC 5043 6.4).
                     role = Role.PASSIVE
                     self.identity.initiator = 1 - direction
