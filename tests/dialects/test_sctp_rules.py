@@ -3,15 +3,32 @@
 
 from dataclasses import replace
 from itertools import product
+from operator import itemgetter
 
 import pytest
 
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import ChunksMissing, ErrorFound, Event, SessionControlSeen
+from scapy_mpa.stream.events import (
+    ChunksMissing,
+    DDPSegmentRecovered,
+    ErrorFound,
+    Event,
+    SessionControlSeen,
+)
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_ddp import FunctionCode
 from scapy_mpa.wire.sctp_rules import NEXT, SEGMENT, HalfState, Role, order_violation
-from tests.dialects.sctp_feed import Talk, closing, ends, events_of, opening, talk_of, whole
+from tests.dialects.sctp_feed import (
+    Talk,
+    closing,
+    ends,
+    events_of,
+    new_associations,
+    opening,
+    packet_of,
+    talk_of,
+    whole,
+)
 from tests.stream.exchange import messages_of
 from tests.stream.feed import of
 from tests.truth import messages
@@ -85,6 +102,7 @@ def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
         (">I <EA >T <T", ["RFC 6581 7"]),
         (">I <ER", ["RFC 6581 7"]),
         (">+5 >I <A >T <T", ["RFC 5043 6.1"]),
+        (">-1 >S >I <A >S >T <T", ["RFC 5043 6.1"]),
         (">I", ["RFC 5043 6.1"]),
         (">EI", ["RFC 5043 6.1"]),
         (">I >T", ["RFC 5043 6.1"]),
@@ -99,6 +117,8 @@ def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
         (">I <S <I <A >T <T", ["RFC 5043 6.2"] * 2),
         (">I <A >+3 >S >T <T", ["RFC 5043 6"]),
         (">I <A >S >-1 >S >T <T", ["RFC 5043 5.2.1"]),
+        # The copy waits, too.
+        (">I <A >+1 >S >-1 >S >-2 >S >+1 >T <T", ["RFC 5043 5.2.1"]),
         (">I <A >p46 >p46 >T <T", ["RFC 5043 5.1"]),
         (">I <A >c8 >T <T", ["RFC 5043 5.2.3"]),
         (">I <A >c0 >T <T", ["RFC 5043 5.2.3"]),
@@ -112,6 +132,7 @@ def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
         (">I <A >p16=00 <p17=000100 >T <T", ["RFC 5043 5.2.2", "RFC 5043 5.2.3"]),
         # The DDP-SSN that a short chunk may have taken is not missing.
         (">I <A >p17=0001 >+1 >T <T", ["RFC 5043 5.2.3"]),
+        (">I <A >+1 >S >p16=00 >S >T <T", ["RFC 5043 5.2.2"]),
         # A missing answer or request is no error if it may have been sent.
         (">I <A-", []),
         (">I- <A", []),
@@ -129,9 +150,19 @@ def test_broken_rule_is_named(words: str, expected: list[str]) -> None:
     for end in (shutdown, *[shutdown[2:], []] * (not expected)):
         events = events_of(whole(talk, end=end))
         assert errors(events) == expected
-        assert [each.errors for each in ends(events)] == [0] * words.count("|") + [len(expected)]
+        assert len(ends(events)) == words.count("|") + 1
+        assert sum(each.errors for each in ends(events)) == len(expected)
         assert sum(each.halves[1].fpdus for each in ends(events)) == words.count("<S")
         assert len(talk.units) < len(talk.said) or not of(ChunksMissing, events)
+        # In the order of DDP-SSNs, then of the capture.
+        places = [
+            (each.connection.number, each.direction, each.serial, each.frame)
+            for each in of(DDPSegmentRecovered, events)
+        ]
+        assert sorted(places) == sorted(places, key=itemgetter(0, 1))
+        for each in ends(events):
+            frames = [event.frame for event in events if event.connection == each.connection]
+            assert each.frame == max(frames)
 
 
 def test_order_of_any_message() -> None:
@@ -140,6 +171,33 @@ def test_order_of_any_message() -> None:
         is_wrong = [order_violation(role, state, code) is not None for role in (*Role, None)]
         has_next = [(role, state, code) in NEXT for role in Role]
         assert is_wrong == [not has_next[0], not has_next[1], not any(has_next)]
+
+
+@pytest.mark.parametrize(
+    ("words", "last"),
+    [
+        (">A <I", 2),
+        (">I <A >+1 >S >-2 >S", 2),
+        (">I <A >+1 >S >p16=00", 2),
+        (">I <A >+1" + " >S" * 65, 66),
+    ],
+)
+def test_messages_wait_no_longer(words: str, last: int) -> None:
+    """The last message releases the one before it: an answer, or one after a hole."""
+    associations = new_associations()
+    packets = map(packet_of, whole(talk_of(words), end=()))
+    assert [len(associations.receive(each)) for each in packets][-2:] == [0, last]
+
+
+def test_segment_before_the_first_ddp_ssn() -> None:
+    """No message is missing after it."""
+    assert all(each.complete for each in messages_of(run(talk_of(">-1 >S >I <A >S >T <T"))))
+
+
+def test_short_chunk_after_a_hole() -> None:
+    """The missing DDP-SSN is that of the missing chunk."""
+    events = run(talk_of(">I <A >S >S- >S >p16=00 >+1 >S >T <T"))
+    assert [(each.seq, each.length) for each in of(ChunksMissing, events)] == [(2, 1)]
 
 
 def test_rfc5043_10_ordered_chunks() -> None:

@@ -229,7 +229,7 @@ class Association:
             # It was sent that short, or the snap length cut it.
             self._unplaced = True
             if chunk.stream in self._sessions:
-                self._sessions[chunk.stream].halves[direction].may_skip = True
+                self._sessions[chunk.stream].take_short(direction)
             self._add_problems(direction, message, length_violation(chunk), chunk.tsn)
             return
         session = self._session_of(direction, message, ddp_ssn, control)
@@ -252,7 +252,7 @@ class Association:
             # What still waits was sent before.
             self._deliver(1 - direction, "connection ended")
             known = self._sessions[number]
-            known.deliver(give_up=True)
+            known.give_up()
             if _begins_another(known, direction, code):
                 known.finish("reused", whole=False)
             else:
@@ -323,7 +323,7 @@ class Association:
             self._deliver(direction, reason)
             self._drop_fragments(side)
         for session in self._sessions.values():
-            session.deliver(give_up=True)
+            session.give_up()
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -372,12 +372,10 @@ def _joined(pieces: list[Captured]) -> Captured:
         if len(each.chunk.user_data) < each.chunk.length:
             break
     flags = first.chunk.flags | last.chunk.flags
+    if not all(each.chunk.unordered for each in pieces):
+        flags &= ~DataFlag.UNORDERED
     chunk = first.chunk._replace(
-        user_data=b"".join(octets),
-        length=sum(each.chunk.length for each in pieces),
-        flags=flags
-        if all(each.chunk.unordered for each in pieces)
-        else flags & ~DataFlag.UNORDERED,
+        user_data=b"".join(octets), length=sum(each.chunk.length for each in pieces), flags=flags
     )
     newest = max(pieces, key=lambda each: each.frame)
     return newest._replace(

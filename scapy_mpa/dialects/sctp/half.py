@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.dialects.sctp.tsn import Captured
 from scapy_mpa.stream.events import HalfSummary
 from scapy_mpa.stream.halves.counters import Counters
-from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.wire.sctp_ddp import ANSWERS, SessionControl
 from scapy_mpa.wire.sctp_rules import SEGMENT, HalfState
 
@@ -19,8 +17,10 @@ _MASK: Final = 0xFFFF
 
 
 class Message(NamedTuple):
-    """A user message that waits for its turn."""
+    """A user message of a session."""
 
+    serial: int
+    """Its DDP-SSN, as a number that never wraps."""
     captured: Captured
     control: SessionControl | None
     """Its session control message, None if it is a DDP Segment Chunk."""
@@ -55,8 +55,9 @@ class SessionHalf:
     """False if the beginning is unknown, or a DDP-SSN is missing."""
     may_skip: bool = False
     """True if the next DDP-SSN may be any: a chunk that is too short came before."""
-    waiting: dict[int, Message] = field(default_factory=dict)
-    """By serial number, the messages after a missing one, or before the peer's Initiate."""
+    waiting: list[Message] = field(default_factory=list)
+    """By serial number, then by arrival, the messages after a missing one, or before the peer's
+    Initiate."""
     first: Turn | None = None
     """The first message of the direction, if it may come first."""
     last: Turn | None = None
@@ -76,22 +77,15 @@ class SessionHalf:
         near = ddp_ssn if self.expected is None else self.expected
         return near + ((ddp_ssn - near + _HALF_LAP) & _MASK) - _HALF_LAP
 
-    def due(self, *, peer_has_begun: bool, give_up: bool) -> Iterator[tuple[int, Message]]:
-        """Yield the messages whose turn it is, with their serial numbers.
+    def is_due(self, message: Message, peer: SessionHalf) -> bool:
+        """Return whether it is a message's turn, or its turn is past.
 
         A message waits for earlier DDP-SSNs, since SCTP may send in another order (RFC 5043 5.2.1).
         An answer waits for the Initiate.
-
-        :param give_up: whether they wait no longer.
         """
-        waiting = self.waiting
-        while waiting:
-            serial = min(waiting)
-            is_answer = self.state is HalfState.START and waiting[serial].code in ANSWERS
-            must_wait = self.expected not in (None, serial) or (is_answer and not peer_has_begun)
-            if must_wait and not give_up and len(waiting) <= LATE_SEGMENTS:
-                return
-            yield serial, waiting.pop(serial)
+        if self.state is peer.state is HalfState.START and message.code in ANSWERS:
+            return False
+        return self.may_skip or self.expected is None or message.serial <= self.expected
 
     @property
     def first_code(self) -> int | None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from scapy_mpa.dialects.sctp.half import Message, SessionHalf, Turn
@@ -19,6 +21,7 @@ from scapy_mpa.stream.events import (
     SctpConnectionId,
     SessionControlSeen,
 )
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
 from scapy_mpa.wire.rules import Violation
@@ -60,10 +63,10 @@ class Session:
     _dialect: Dialect | None = None
     """The dialect forced by the user."""
     _errors: int = 0
-    _frame: int = 0
-    _time_ns: int = 0
-    _last_frame: int = 0
-    _last_time_ns: int = 0
+    _current: tuple[int, int] = (0, 0)
+    """Frame and time of the message processed: the place of its errors."""
+    _newest: tuple[int, int] = (0, 0)
+    """The last frame of all messages processed, and its time: the place of the end."""
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -74,51 +77,73 @@ class Session:
 
         :param control: its session control message, None if it is a DDP Segment Chunk.
         """
-        half = self.halves[direction]
-        serial = half.serial_of(ddp_ssn)
-        if half.may_skip:
-            half.expected, half.may_skip = serial, False
+        half, peer = self.halves[direction], self.halves[1 - direction]
+        message = Message(half.serial_of(ddp_ssn), captured, control)
         if control is not None:
             # It shows the role before its turn comes.
             self._role(direction, control.function_code)
-        message = Message(captured, control)
-        is_past = half.expected is not None and serial < half.expected
-        if is_past or serial in half.waiting:
-            self.note(captured.frame, captured.time_ns)
-            self._process(direction, serial, message)
-            if half.is_whole:
-                what = Violation(f"DDP-SSN {ddp_ssn} is used twice", "RFC 5043 5.2.1")
-                self._report_order(direction, captured.chunk.tsn, what)
+        if not half.waiting and half.is_due(message, peer):
+            self._take_turn(direction, message)
         else:
-            half.waiting[serial] = message
+            insort(half.waiting, message, key=attrgetter("serial"))
             self._tsns[direction].held += captured.held
-            self.deliver()
+            self._deliver(direction)
 
-    def deliver(self, *, give_up: bool = False) -> None:
-        """Process the messages whose turn it is.
+    def take_short(self, direction: int) -> None:
+        """Take a chunk that is too short for a DDP-SSN: the next one may be any."""
+        # If TSNs are missing, the missing DDP-SSNs are theirs.  Else one may be this chunk's.
+        self._deliver(direction, give_up=self._tsns[direction].missing is not None)
+        self.halves[direction].may_skip = True
+        self._deliver(direction)
 
-        :param give_up: whether they wait no longer for missing ones.
+    def give_up(self) -> None:
+        """Process the messages that wait, whatever is missing."""
+        for direction in (0, 1):
+            self._deliver(direction, give_up=True)
+
+    def _deliver(self, direction: int, *, give_up: bool = False) -> None:
+        """Process the waiting messages whose turn it is.
+
+        :param give_up: whether none waits any longer.
         """
-        # The beginning of direction 1 may be what direction 0 waits for.
-        for direction in (0, 1, 0):
-            half, peer = self.halves[direction], self.halves[1 - direction]
-            has_begun = peer.state is not HalfState.START
-            for serial, message in half.due(peer_has_begun=has_begun, give_up=give_up):
-                captured = message.captured
-                self._tsns[direction].held -= captured.held
-                turn = Turn(serial, message.code, captured.chunk.tsn)
-                self.note(captured.frame, captured.time_ns)
-                self._note_missing(direction, turn)
-                self._process(direction, serial, message)
-                if turn.code == SEGMENT or turn.code in FUNCTION_NAMES:
-                    self._check_order(direction, turn)
-                half.last = turn
+        half, peer = self.halves[direction], self.halves[1 - direction]
+        waiting = half.waiting
+        while waiting and (
+            give_up or len(waiting) > LATE_SEGMENTS or half.is_due(waiting[0], peer)
+        ):
+            message = waiting.pop(0)
+            self._tsns[direction].held -= message.captured.held
+            self._take_turn(direction, message)
 
-    def _process(self, direction: int, serial: int, message: Message) -> None:
+    def _take_turn(self, direction: int, message: Message) -> None:
+        """Process a message whose turn it is."""
+        half, captured, tsn = self.halves[direction], message.captured, message.captured.chunk.tsn
+        self.note(captured.frame, captured.time_ns)
+        if half.expected is not None and message.serial < half.expected:
+            self._process(direction, message)
+            if half.is_whole:
+                ddp_ssn = message.serial & _MASK
+                what = Violation(f"DDP-SSN {ddp_ssn} is used twice", "RFC 5043 5.2.1")
+                if message.serial < 0:
+                    what = Violation(f"DDP-SSN {ddp_ssn} comes before 0", "RFC 5043 6.1")
+                self._report_order(direction, tsn, what)
+            return
+        had_begun = half.state is not HalfState.START
+        turn = Turn(message.serial, message.code, tsn)
+        self._note_missing(direction, turn)
+        self._process(direction, message)
+        if turn.code == SEGMENT or turn.code in FUNCTION_NAMES:
+            self._check_order(direction, turn)
+        half.last = turn
+        if not had_begun and half.state is not HalfState.START:
+            # The answer may have waited for it.
+            self._deliver(1 - direction)
+
+    def _process(self, direction: int, message: Message) -> None:
         """Report a user message, and what is wrong with it alone."""
         half, chunk, control = self.halves[direction], message.captured.chunk, message.control
         half.octets += len(chunk.user_data)
-        self._report(direction, message.captured, serial, control)
+        self._report(direction, message)
         for what in data_violations(chunk):
             if what.clause not in half.reported:
                 half.reported.add(what.clause)
@@ -126,13 +151,12 @@ class Session:
         for what in () if control is None else control_violations(control, chunk.length):
             self.error(direction, chunk.tsn, what)
 
-    def _report(
-        self, direction: int, message: Captured, serial: int, control: SessionControl | None
-    ) -> None:
+    def _report(self, direction: int, message: Message) -> None:
         """Report a user message."""
-        half, chunk, ahead = self.halves[direction], message.chunk, message.ahead
-        place = self.identity, direction, message.frame, message.time_ns, chunk.tsn, chunk.stream
-        octets, unordered, frames = chunk.user_data, chunk.unordered, message.frames
+        serial, captured, control = message
+        half, chunk, ahead = self.halves[direction], captured.chunk, captured.ahead
+        place = self.identity, direction, captured.frame, captured.time_ns, chunk.tsn, chunk.stream
+        octets, unordered, frames = chunk.user_data, chunk.unordered, captured.frames
         if control is None:
             half.counters.fpdus += 1
             if ahead > 0:
@@ -141,7 +165,7 @@ class Session:
             self._emit(
                 DDPSegmentRecovered(
                     *(*place, serial, half.begun, length, octets, unordered),
-                    *(message.crc, ahead > 0, frames),
+                    *(captured.crc, ahead > 0, frames),
                 )
             )
         else:
@@ -154,19 +178,17 @@ class Session:
             )
 
     def error(self, direction: int, seq: int, what: Violation) -> None:
-        """Report an error, with the number and time of the last frame.
+        """Report an error, with the number and time of the frame noted last.
 
         :param seq: TSN.
         """
         self._errors += 1
-        shown = self._frame, self._time_ns
-        self._emit(ErrorFound(self.identity, direction, *shown, None, seq, str(what)))
+        self._emit(ErrorFound(self.identity, direction, *self._current, None, seq, str(what)))
 
     def note(self, frame: int, time_ns: int) -> None:
         """Note a frame that belongs to the session."""
-        self._frame, self._time_ns = frame, time_ns
-        if frame > self._last_frame:
-            self._last_frame, self._last_time_ns = frame, time_ns
+        self._current = frame, time_ns
+        self._newest = max(self._newest, self._current)
 
     # -- in the order of DDP-SSNs ----------------------------------------------------------------
 
@@ -177,10 +199,13 @@ class Session:
         """
         half = self.halves[direction]
         begin, half.expected = half.expected, turn.serial + 1
+        may_skip, half.may_skip = half.may_skip, False
         if begin is None or begin == turn.serial:
             return
         length = turn.serial - begin
         half.is_whole = False
+        if may_skip:
+            return
         reason = self._tsns[direction].missing
         if reason is None and not begin:
             what = Violation(f"the first DDP-SSN is {length & _MASK}, not 0", "RFC 5043 6.1")
@@ -193,7 +218,7 @@ class Session:
             if half.state is HalfState.START:
                 # The first message of the direction may be missing.
                 half.state = HalfState.OPEN
-            place = self._frame, self._time_ns, begin & _MASK
+            place = *self._current, begin & _MASK
             self._emit(ChunksMissing(self.identity, direction, *place, length, reason, begin))
 
     def _check_order(self, direction: int, turn: Turn) -> None:
@@ -235,7 +260,7 @@ class Session:
         :param ending: used if the messages of the session do not show how it ended.
         :param whole: all DATA chunks of all streams and both directions were captured.
         """
-        self.deliver(give_up=True)
+        self.give_up()
         self._compare(may_be_unfinished=whole and ending == "closed")
         halves = self.halves
         is_rejected = any(half.state in (HalfState.REJECTED, HalfState.REFUSED) for half in halves)
@@ -253,8 +278,8 @@ class Session:
             ConnectionEnded(
                 connection=self.identity,
                 direction=self.identity.initiator or 0,
-                frame=self._last_frame,
-                time_ns=self._last_time_ns,
+                frame=self._newest[0],
+                time_ns=self._newest[1],
                 initiator=initiator,
                 responder=responder,
                 dialect=Dialect.RFC5043,
