@@ -126,6 +126,10 @@ SITUATIONS: dict[str, Any] = {
         [*ALL[:7], *NEXT, ALL[7]],
         "reused 1/0, closed 1/1, 1 unknown",
     ),
+    "another session while a chunk waits": (
+        whole(talk_of(">I <A <S- <S >T <T | >I <A >T <T")),
+        "closed 0/1, closed 0/0, gap 1+1 connection ended",
+    ),
     "DATA after the end": ([*ALL[:8], sent(0, ABORT), NEXT[5]], "reset 1/1, capture ended 1/0"),
     "stray DATA": (among(ALL, 8, sent(0, STRAY, tag=1)), "closed 1/1, 1 unknown"),
     "stray SACK before the INIT": ([sent(0, SACK, tag=1), *ALL], "closed 1/1, 1 unknown"),

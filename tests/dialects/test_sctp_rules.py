@@ -119,6 +119,10 @@ def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
         (">I <A >S >-1 >S >T <T", ["RFC 5043 5.2.1"]),
         # The copy waits, too.
         (">I <A >+1 >S >-1 >S >-2 >S >+1 >T <T", ["RFC 5043 5.2.1"]),
+        # Another Accept begins no session, and what waits goes on waiting.
+        (">I <A >+1 >S <-1 <A >-2 >S >+1 >T <T", ["RFC 5043 5.2.1"]),
+        # But an answer after the end does, even if the end still waits.
+        (">I <A <+1 <T | <A >T", ["RFC 5043 6", "RFC 5043 6.6"]),
         (">I <A >p46 >p46 >T <T", ["RFC 5043 5.1"]),
         (">I <A >c8 >T <T", ["RFC 5043 5.2.3"]),
         (">I <A >c0 >T <T", ["RFC 5043 5.2.3"]),
@@ -198,6 +202,13 @@ def test_short_chunk_after_a_hole() -> None:
     """The missing DDP-SSN is that of the missing chunk."""
     events = run(talk_of(">I <A >S >S- >S >p16=00 >+1 >S >T <T"))
     assert [(each.seq, each.length) for each in of(ChunksMissing, events)] == [(2, 1)]
+
+
+@pytest.mark.parametrize("code", ["I", "A"])
+def test_sessions_while_both_directions_wait(code: str) -> None:
+    """However many messages wait, each belongs to a session or begins one."""
+    talk = talk_of(f">I <A >S- <S- {f'| >{code} <{code} ' * 600}")
+    assert len(of(SessionControlSeen, run(talk))) == 1202
 
 
 def test_rfc5043_10_ordered_chunks() -> None:

@@ -100,6 +100,8 @@ class Association:
     _problems: list[_Problem] = field(default_factory=list)
     _reported: set[int] = field(default_factory=set)
     """PPIDs of other protocols that were reported."""
+    _is_catching_up: bool = False
+    """True while a direction is read up to the session that the other one begins."""
     _unplaced: bool = False
     """True if a captured chunk belongs to no session."""
     carries_ddp: bool = False
@@ -246,19 +248,18 @@ class Association:
         code = -1 if control is None or ddp_ssn else control.function_code
         if (
             known is not None
-            and code in INITIATES | ANSWERS
-            and known.halves[direction].last is not None
+            and _begins_another(known, direction, code)
+            and not self._is_catching_up
         ):
-            # What still waits was sent before.
+            # What the other direction still waits for was sent before.
+            self._is_catching_up = True
             self._deliver(1 - direction, "connection ended")
+            self._is_catching_up = False
             known = self._sessions[number]
-            known.give_up()
-            if _begins_another(known, direction, code):
-                known.finish("reused", whole=False)
-            else:
+        if known is not None:
+            if not _begins_another(known, direction, code):
                 return known
-        elif known is not None:
-            return known
+            known.finish("reused", whole=False)
         # A session begins with DDP-SSN 0, whichever of its chunks comes first.  Only the first
         # session of an association may have begun before the capture.
         own, peer = self.sides[direction].init, self.sides[1 - direction].init
@@ -358,7 +359,7 @@ def _begins_another(session: Session, direction: int, code: int) -> bool:
     """
     half = session.halves[direction]
     # An answer may answer an Initiate that was not captured.
-    return (code in INITIATES and half.last is not None) or (code in ANSWERS and half.is_over)
+    return half.last is not None and (code in INITIATES or (code in ANSWERS and half.is_over))
 
 
 def _joined(pieces: list[Captured]) -> Captured:

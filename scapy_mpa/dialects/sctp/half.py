@@ -9,11 +9,13 @@ from typing import Final, NamedTuple
 from scapy_mpa.dialects.sctp.tsn import Captured
 from scapy_mpa.stream.events import HalfSummary
 from scapy_mpa.stream.halves.counters import Counters
-from scapy_mpa.wire.sctp_ddp import ANSWERS, SessionControl
+from scapy_mpa.wire.sctp_ddp import ANSWERS, REJECTS, FunctionCode, SessionControl
 from scapy_mpa.wire.sctp_rules import SEGMENT, HalfState
 
 _HALF_LAP: Final = 1 << 15
 _MASK: Final = 0xFFFF
+_ENDS: Final = REJECTS | {FunctionCode.TERMINATE}
+"""Function codes after which a sender must not send any more."""
 
 
 class Message(NamedTuple):
@@ -94,8 +96,9 @@ class SessionHalf:
 
     @property
     def is_over(self) -> bool:
-        """True if the sender must not send any more."""
-        return self.state in (HalfState.DONE, HalfState.REJECTED, HalfState.REFUSED)
+        """True if the sender must not send any more after what it has sent."""
+        is_ended = self.state in (HalfState.DONE, HalfState.REJECTED, HalfState.REFUSED)
+        return is_ended or any(each.code in _ENDS for each in self.waiting)
 
     @property
     def has_terminated(self) -> bool:
