@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.headers import Headers
@@ -23,18 +23,19 @@ _MOST_AGE: Final = 60 * SECOND
 """How long a receiver waits for other fragments (RFC 8200 4.5)."""
 
 
-class _Pieces:
+class _Packet:
     """The fragments of one packet that were captured so far."""
 
-    def __init__(self, begin: int) -> None:
-        self.begin = begin
-        """When the first fragment was captured, in nanoseconds."""
+    def __init__(self, time_ns: int) -> None:
+        self.time_ns = time_ns
+        """When the first fragment was captured, in nanoseconds; of a whole packet, the last one; of
+        copies, the latest one."""
         self.pieces: dict[int, bytes] = {}
         """Payloads of fragments by offset."""
         self.headers: Headers | None = None
         """Of the fragment with offset 0; their octets end where its payload begins."""
         self.frames = 0
-        """Frames that had these fragments, or equal copies of them."""
+        """Frames that were counted as fragments of a packet that is not whole, and this one."""
         self.octets = 0
         self.total: int | None = None
         """Octets of the packet; known from its last fragment."""
@@ -45,81 +46,111 @@ class _Pieces:
     def is_whole(self) -> bool:
         return self.octets == self.total
 
+    def add(self, headers: Headers, payload: bytes) -> int:
+        """Add a fragment, unless it is there; return the octets of memory that it takes."""
+        fragment = headers.fragment
+        assert fragment is not None
+        if fragment.offset in self.pieces:
+            return 0
+        self.pieces[fragment.offset] = payload
+        self.octets += len(payload)
+        held = headers.end + _OVERHEAD
+        self.held += held
+        if not fragment.offset:
+            self.headers = headers
+            headers.octets = headers.octets[: headers.at]
+        if not fragment.has_more:
+            self.total = headers.end - headers.at + fragment.offset
+        return held
+
+
+_Packets: TypeAlias = dict[bytes, _Packet]
+"""By what the fragments of a packet have in common; the oldest first."""
+
 
 class Fragments:
     """Takes fragments, returns packets.
 
-    Overlapping fragments make no packet (RFC 5722 4).  A whole packet is still held for a while:
-    equal fragments are copies, as of a mirror port.  Another one begins a new packet with the same
-    Identification, and so does one that differs from the fragment with its offset.
+    Overlapping fragments make no packet (RFC 5722 4).  A fragment that differs from the one with
+    its offset begins a new packet: the other fragments of the old one were not captured, and its
+    Identification came again.
+
+    A whole packet is still held for a while, to know copies, as of a mirror port.  Equal fragments
+    after it may also begin a new packet with the same Identification.  They do if a differing one
+    follows, unless they were captured nearer to the old packet.
     """
 
     def __init__(self) -> None:
-        self._packets: dict[bytes, _Pieces] = {}
+        self._waiting: _Packets = {}
+        """Packets that are not whole.  While the whole packet is held, equal fragments only."""
+        self._whole: _Packets = {}
         self._held = 0
 
     def take(self, frame: Frame, headers: Headers) -> tuple[Frame, int] | None:
         """Take the fragment of a frame.
 
-        :return: a frame with the whole packet, and the number of frames that had its fragments.
-            None: it is a copy, and the packet was returned before.
+        :return: a frame with the whole packet, and the number of frames that had its fragments and
+            were counted.  None: it equals a fragment of a packet that was returned before.
         :raises NotFollowedError: the fragment is cut or damaged, or others are still missing.
         """
         fragment = headers.fragment
         assert fragment is not None
         size, offset = headers.end - headers.at, fragment.offset
-        end = offset + size
         if headers.captured_end < headers.end:
             raise headers.wrong("IP fragment", "cut")
-        if end > _LARGEST or (fragment.has_more and (size % 8 or not size)):
+        if offset + size > _LARGEST or (fragment.has_more and (size % 8 or not size)):
             raise headers.wrong("IP fragment", "damaged")
-        key, octets = fragment.identity, headers.octets
-        payload = octets[headers.at : headers.end]
-        packet = self._packet(key, frame.time_ns)
-        if offset in packet.pieces or packet.is_whole:
-            if packet.pieces.get(offset) != payload:
-                self._remove(key)
-                packet = self._packet(key, frame.time_ns)
-            elif packet.is_whole:
-                return None
+        key, time_ns = fragment.identity, frame.time_ns
+        self._make_room(time_ns)
+        payload = headers.octets[headers.at : headers.end]
+        whole, packet = self._whole.get(key), self._waiting.get(key)
+        is_copy = whole is not None and whole.pieces.get(offset) == payload
+        if packet is not None:
+            is_other = packet.pieces.get(offset, payload) != payload
+            if whole is not None and not is_copy:
+                is_other = packet.time_ns - whole.time_ns < time_ns - packet.time_ns
+            if is_other:
+                self._remove(self._waiting, key)
+                packet = None
+        if packet is None:
+            packet = self._waiting[key] = _Packet(time_ns)
+        self._held += packet.add(headers, payload)
+        if is_copy:
+            packet.time_ns = time_ns
+            if packet.is_whole:
+                self._remove(self._waiting, key)
+            return None
+        self._remove(self._whole, key)
         packet.frames += 1
-        if offset not in packet.pieces:
-            packet.pieces[offset] = payload
-            packet.octets += size
-            held = headers.end + _OVERHEAD
-            packet.held += held
-            self._held += held
-            if not offset:
-                packet.headers = headers
-                headers.octets = octets[: headers.at]
-            if not fragment.has_more:
-                packet.total = end
         if packet.is_whole:
-            if whole := _whole(packet, frame):
-                return whole, packet.frames
-            self._remove(key)
+            del self._waiting[key]
+            if made := _whole(packet, frame):
+                packet.time_ns = time_ns
+                self._whole[key] = packet
+                return made, packet.frames
+            self._held -= packet.held
         raise NotFollowedError(FRAGMENT_OF)
 
-    def _packet(self, key: bytes, time_ns: int) -> _Pieces:
-        """Return the fragments of a packet; drop expired packets.
-
-        For room, whole packets are dropped before others, and the oldest first.
-        """
-        packets = self._packets
-        while packets:
-            oldest = next(iter(packets))
-            if time_ns - packets[oldest].begin < _MOST_AGE:
-                if len(packets) < _MOST_PACKETS and self._held < _MOST_OCTETS:
+    def _make_room(self, time_ns: int) -> None:
+        """Drop expired packets; then, for room, whole ones before others, the oldest first."""
+        whole, waiting = self._whole, self._waiting
+        for packets in (whole, waiting):
+            while packets:
+                oldest = next(iter(packets))
+                is_full = len(whole) + len(waiting) >= _MOST_PACKETS or self._held >= _MOST_OCTETS
+                if not is_full and time_ns - packets[oldest].time_ns < _MOST_AGE:
                     break
-                oldest = next((each for each in packets if packets[each].is_whole), oldest)
-            self._remove(oldest)
-        return packets.setdefault(key, _Pieces(time_ns))
+                self._remove(packets, oldest)
+                if packets is whole:
+                    # Without it, nothing shows that these are copies.
+                    self._remove(waiting, oldest)
 
-    def _remove(self, key: bytes) -> None:
-        self._held -= self._packets.pop(key).held
+    def _remove(self, packets: _Packets, key: bytes) -> None:
+        if packet := packets.pop(key, None):
+            self._held -= packet.held
 
 
-def _whole(packet: _Pieces, last: Frame) -> Frame | None:
+def _whole(packet: _Packet, last: Frame) -> Frame | None:
     """Return a frame with a complete packet, and with the headers of the first fragment.
 
     None: fragments overlap, so octets are missing.
