@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -17,7 +17,7 @@ from scapy_mpa.cli.table import Column, Table, wrapped
 from scapy_mpa.cli.target import is_same
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
-from scapy_mpa.craft.mutations.corpus import describe, file_of, made
+from scapy_mpa.craft.mutations.corpus import describe, file_and_entry, file_of
 from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import counted, quoted, shown
@@ -27,6 +27,8 @@ MANIFEST: Final = "manifest.jsonl"
 
 _Planned: TypeAlias = tuple[Mutation, Sequence[int]]
 """A mutation, and the seeds of its captures."""
+_Cases: TypeAlias = Mapping[Path, tuple[Mutation, int]]
+"""Mutation and seed of each capture, by its path."""
 
 _COLUMNS: Final = (Column("Name"), Column("Receiver"), Column("What is wrong"))
 
@@ -55,7 +57,7 @@ class Corpus:
 
         :param directory: directory for the captures; None: print the catalogue.
         :param as_json: print it as JSON.
-        :param force: replace files, and remove the manifest of an earlier run.
+        :param force: replace files, and the manifest of an earlier run.
         """
         try:
             planned = self._planned()
@@ -90,12 +92,12 @@ class Corpus:
         with stopping(f"{shown(directory)}: not all was written"):
             self._refuse(manifest, cases, force=force)
             target.mkdir(parents=True, exist_ok=True)
-            if force:
+            if force and (self.name is None or _lists(manifest, _replaced(cases))):
                 # It must not describe captures that are replaced, even if this run is interrupted.
                 manifest.unlink(missing_ok=True)
             entries = []
             for path, (mutation, seed) in cases.items():
-                octets, entry = made(mutation.case(seed))
+                octets, entry = file_and_entry(mutation.case(seed))
                 with whole_file(path) as file:
                     file.write(octets)
                 entries.append(entry)
@@ -105,12 +107,9 @@ class Corpus:
             file.writelines(f"{json.dumps(entry)}\n".encode() for entry in entries)
         return [f"{counted(len(entries), 'capture')} and {MANIFEST} in {shown(str(target))}"]
 
-    def _refuse(
-        self, manifest: Path, cases: Mapping[Path, tuple[Mutation, int]], *, force: bool
-    ) -> None:
+    def _refuse(self, manifest: Path, cases: _Cases, *, force: bool) -> None:
         """Check that no file is replaced against the user's will.
 
-        :param cases: mutation and seed of each capture, by its path.
         :raises LocalProtocolError: one would be.
         """
         for path in (manifest, *cases):
@@ -125,12 +124,11 @@ class Corpus:
                 f"{shown(str(manifest.parent))}: has the captures of an earlier run; choose "
                 "another directory, or write among them with --force"
             )
-        for path, (mutation, seed) in cases.items():
-            if path.is_file() and path.read_bytes() != made(mutation.case(seed))[0]:
-                raise LocalProtocolError(
-                    f"{shown(str(path))}: has other octets; choose another directory, or replace "
-                    "it with --force"
-                )
+        for path in _replaced(cases):
+            raise LocalProtocolError(
+                f"{shown(str(path))}: has other octets; choose another directory, or replace it "
+                "with --force"
+            )
 
     def _complain(self, problem: CaptureError) -> None:
         """Report that the capture could not be read to its end; the readable part is used."""
@@ -163,6 +161,19 @@ class Corpus:
                 f"{quoted(self.name or self.only)} to break; with --from, --list shows what fits"
             )
         return planned
+
+
+def _replaced(cases: _Cases) -> Iterator[Path]:
+    """Yield the paths of files that have other octets."""
+    for path, (mutation, seed) in cases.items():
+        if path.is_file() and path.read_bytes() != file_and_entry(mutation.case(seed))[0]:
+            yield path
+
+
+def _lists(manifest: Path, paths: Iterable[Path]) -> bool:
+    """Return whether a manifest, if there is one, names one of these files."""
+    octets = manifest.read_bytes() if manifest.is_file() else b""
+    return any(json.dumps(path.name).encode() in octets for path in paths)
 
 
 def _catalogue(chosen: list[Mutation], *, as_json: bool) -> Iterable[str]:

@@ -83,8 +83,8 @@ _ALL = "*"
 @click.option(
     "--force",
     is_flag=True,
-    help="Replace captures in DIR, and first remove the manifest.jsonl of an earlier run.  All "
-    "other captures stay.",
+    help="Replace captures in DIR, and first remove the manifest.jsonl of an earlier run; with "
+    "--case, only if it lists a capture that is replaced.  All other captures stay.",
 )
 def fuzz(
     directory: str | None,

@@ -72,10 +72,11 @@ def test_single_case_is_made_again(tmp_path: Path, source: tuple[object, ...]) -
     before = listing(tmp_path)
     *_, last = parsed((tmp_path / "manifest.jsonl").read_text())
     path = tmp_path / last["file"]
-    path.unlink()
-    result = run("fuzz", "-o", tmp_path, *source, "--case", name, "--seed", 3)
-    assert (result.exit_code, result.stdout) == (0, f"{path}\n")
-    assert listing(tmp_path) == before
+    for force in ((), ("--force",)):
+        path.unlink()
+        result = run("fuzz", "-o", tmp_path, *source, "--case", name, "--seed", 3, *force)
+        assert (result.exit_code, result.stdout) == (0, f"{path}\n")
+        assert listing(tmp_path) == before
 
 
 @pytest.mark.parametrize("others", [0, 1])

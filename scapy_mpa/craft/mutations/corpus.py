@@ -42,7 +42,7 @@ def file_of(mutation: Mutation, seed: int) -> str:
     return f"{mutation.name.replace('/', '_')}-{seed}.pcapng"
 
 
-def made(case: Case) -> tuple[bytes, dict[str, object]]:
+def file_and_entry(case: Case) -> tuple[bytes, dict[str, object]]:
     """Return the octets of the file of a case, and its entry in a manifest.
 
     The frames that break the rule have a comment: name and seed, clause, what is wrong, and what a
