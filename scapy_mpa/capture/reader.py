@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Final
@@ -12,11 +11,12 @@ from typing import BinaryIO, Final
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
-from scapy_mpa.capture.source import MayRead, Source, at_once
+from scapy_mpa.capture.source import MayRead, Source, at_once, regular_size
 from scapy_mpa.wire.errors import CaptureError, CaptureNotFoundError
 from scapy_mpa.wire.shown import shown
 
-_STANDARD_INPUT: Final = "-"
+STANDARD_INPUT: Final = "-"
+"""Its name on the command line."""
 
 _NOT_OPENED: Final[dict[type[Exception], str]] = {
     FileNotFoundError: "there is no such file; check the name",
@@ -97,6 +97,11 @@ class Capture:
         """The files of the capture, each with its own problem."""
         return (self,)
 
+    @property
+    def unit(self) -> int:
+        """Nanoseconds in one unit of its times; 1 for pcapng, whose interfaces may have any."""
+        return self.pcap.unit if self.pcap else 1
+
     def _warn(self, text: str) -> None:
         if self.warning is None:
             self.warning = f"{shown(self.name)}: {text}"
@@ -155,13 +160,11 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO, may_read: MayRead = at
         name = getattr(path, "name", None)
         return Capture(path, name if isinstance(name, str) else "capture", may_read=may_read)
     name = os.fsdecode(path)
-    if name == _STANDARD_INPUT:
+    if name == STANDARD_INPUT:
         return Capture(_standard_input(), "standard input", may_read=may_read)
     file = _open(name)
     try:
-        status = os.fstat(file.fileno())
-        size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        return Capture(file, name, size, owned=True, may_read=may_read)
+        return Capture(file, name, regular_size(file.fileno()), owned=True, may_read=may_read)
     except BaseException:
         file.close()
         raise

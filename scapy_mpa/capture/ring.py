@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -17,8 +16,9 @@ from itertools import chain
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.reader import Capture, open_capture
-from scapy_mpa.capture.source import SUFFIXES, MayRead, at_once
+from scapy_mpa.capture.reader import STANDARD_INPUT, Capture, open_capture
+from scapy_mpa.capture.source import SUFFIXES, MayRead, at_once, regular_size
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import CaptureError
 
 _NUMBERS: Final = re.compile(
@@ -46,7 +46,7 @@ def rings(names: Sequence[str], *, joined: bool = False) -> list[list[str]]:
     known: dict[str, list[str]] = {}
     for name in names:
         group = [name]
-        if often[_uncompressed(name)] == 1 and os.path.isfile(name):
+        if often[_uncompressed(name)] == 1 and _size(name):
             group = known.setdefault(_without_numbers(name), group)
         if group == [name]:
             groups.append(group)
@@ -75,36 +75,47 @@ def _in_order(names: Sequence[str]) -> Iterator[list[str]]:
     if len(names) == 1:
         yield list(names)
         return
-    begins = {name: _begin(name) for name in names}
+    begins = [(_begin(name), name) for name in names]
     dated = [
         (begin, [int(digits) for digits in re.findall(r"\d+", _uncompressed(name))], name)
-        for name, begin in begins.items()
+        for begin, name in begins
         if begin is not None
     ]
     if dated:
         yield [name for *_, name in sorted(dated)]
-    yield from ([name] for name, begin in begins.items() if begin is None)
+    yield from ([name] for begin, name in begins if begin is None)
 
 
 def _begin(name: str) -> int | None:
     """Return the time of the first frame, in nanoseconds; None if no frame can be read.
 
-    None for a pipe, too, of which every octet can be read but once.
+    None also for a pipe: it can be read only once.
     """
     with suppress(CaptureError):
-        if os.path.isfile(name):
+        if _size(name) is not None:
             with open_capture(name) as capture:
                 return next((frame.time_ns for frame in capture), None)
     return None
 
 
+def _unit(name: str) -> int:
+    """Return the unit of the times of a file; a second, which is the longest, if it has none.
+
+    A pipe, which can be read only once, may have nanoseconds.
+    """
+    with suppress(CaptureError):
+        if _size(name) is None:
+            return 1
+        with open_capture(name) as capture:
+            return capture.unit
+    return SECOND
+
+
 def _size(name: str) -> int | None:
-    """Return the octets of a file, 0 if it was deleted meanwhile; None: it is a pipe."""
-    try:
-        status = os.stat(name)
-    except OSError:
-        return 0 if name != "-" else None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+    """Return the octets of a file, 0 if there is none; None: it is standard input or a pipe."""
+    with suppress(OSError):
+        return None if name == STANDARD_INPUT else regular_size(name)
+    return 0
 
 
 class Ring(Capture):
@@ -129,7 +140,8 @@ class Ring(Capture):
         sizes = [_size(name) for name in names]
         self.size = None if None in sizes else sum(filter(None, sizes))
         self.lost: list[CaptureError] = []
-        self.raw_frames = self._chained(names[1:])
+        self._following = names[1:]
+        self.raw_frames = self._chained()
 
     @property
     def parts(self) -> Sequence[Capture]:
@@ -139,14 +151,19 @@ class Ring(Capture):
     def octets_read(self) -> int:
         return sum(part.octets_read for part in self._parts)
 
+    @property
+    def unit(self) -> int:
+        """The smallest unit of its files."""
+        return min(self._parts[0].unit, *map(_unit, self._following))
+
     def close(self) -> None:
         self._parts[-1].close()
 
-    def _chained(self, following: Sequence[str]) -> Iterator[Frame]:
+    def _chained(self) -> Iterator[Frame]:
         """Yield the frames of all files, up to the first file that does not continue the ring."""
         frames: Iterable[Frame] = self._parts[0]
         number = latest_ns = 0
-        for name in (*following, None):
+        for name in (*self._following, None):
             for frame in frames:
                 number += 1
                 latest_ns = frame.time_ns

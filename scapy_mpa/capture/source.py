@@ -7,6 +7,8 @@ While its chunks are joined, it takes twice that.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import BinaryIO, Final, TypeAlias
@@ -30,6 +32,16 @@ _CHUNK: Final = 7 << 13
 """Octets of one read.  Large enough for few calls, and small enough for a processor's second cache.
 For a larger chunk, the C library takes memory from the system and returns it each time.  Results
 are handed out after each chunk, so a small chunk bounds their memory."""
+
+
+def regular_size(file: str | int) -> int | None:
+    """Return the octets of a regular file; None: it is a pipe, a device or a directory.
+
+    :param file: its name or its descriptor.
+    :raises OSError: there is no such file, or it cannot be found out.
+    """
+    status = os.stat(file)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def at_once(file: BinaryIO) -> bool:

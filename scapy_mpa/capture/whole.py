@@ -8,10 +8,11 @@ which takes the file's name when it is complete.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Final
+
+from scapy_mpa.capture.source import regular_size
 
 _BUFFER: Final = 1 << 18
 """Octets that are written at a time."""
@@ -55,11 +56,11 @@ def _place(name: str) -> str | None:
     :raises OSError: the file cannot be written.
     """
     try:
-        found = os.stat(name)
+        size = regular_size(name)
     except FileNotFoundError:
         # A name that ends in a slash is a directory's; open() then raises the error.
         return os.path.realpath(name) if os.path.basename(name) else None
-    if not stat.S_ISREG(found.st_mode):
+    if size is None:
         return None
     # A file without permission to write must not be replaced.
     os.close(os.open(name, os.O_WRONLY))

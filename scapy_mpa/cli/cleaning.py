@@ -120,8 +120,7 @@ class Cleaning(NamedTuple):
 
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
         write, name = None, shown(capture.name)
-        # pcapng may have nanoseconds in any of its interfaces.
-        unit = capture.pcap.unit if capture.pcap else 1
+        unit = capture.unit
         for batch in with_progress(capture, _batches(capture, cleaner)):
             for frame, comment in batch:
                 write = write or self._writer(file, frame.link_type, unit)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
-from scapy_mpa.capture.source import SUFFIXES
+from scapy_mpa.capture.source import SUFFIXES, regular_size
 from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import OutputError, output_file
@@ -65,7 +65,9 @@ def write_all(files: Iterable[Output]) -> None:
 
 
 def _is_written_directly(name: str) -> bool:
-    return name == DASH or (os.path.exists(name) and not os.path.isfile(name))
+    with suppress(OSError):
+        return name == DASH or regular_size(name) is None
+    return False
 
 
 def is_same(first: str, second: str, *, dash: tuple[int, int] = (0, 1)) -> bool:

@@ -69,6 +69,25 @@ def test_no_time_is_cut(magic: int | None, written: int, tmp_path: Path) -> None
     assert frames_of(target) == frames_of(source)
 
 
+@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize("last", [MICRO, NANO, None])
+def test_no_time_is_cut_of_several_files(last: int | None, piped: bool, tmp_path: Path) -> None:
+    """pcap has nanoseconds only if a file has them, or may have them, as a pipe.
+
+    None: the last file is none.
+    """
+    target = tmp_path / "out.pcap"
+    names = [tmp_path / name for name in "abc"]
+    for at, (name, magic) in enumerate(zip(names, (MICRO, MICRO, last), strict=True)):
+        name.write_bytes(pcap([(at, 123_456, bytes(60), 60)], magic=magic) if magic else b"none")
+    given = [*names[:2], "-" if piped else names[2]]
+    run("clean", *given, "-o", target, stdin=names[2].read_bytes())
+    assert target.read_bytes()[:4] == struct.pack("<I", NANO if piped else last or MICRO)
+    assert [each[1:] for each in frames_of(target)] == [
+        each[1:] for name in names[: 3 if last else 2] for each in frames_of(name)
+    ]
+
+
 @pytest.mark.parametrize(("change", "before", "words"), ONLY_PCAPNG)
 def test_frames_that_only_pcapng_can_hold(
     marked: Path, tmp_path: Path, change: dict[str, int], before: bytes | None, words: str

@@ -164,6 +164,8 @@ def test_joined(tmp_path: Path, whole: list[dict[str, object]]) -> None:
     paths = written(tmp_path, APART["other names"], PARTS)
     expected = tmp_path / "whole.pcapng"
     run("clean", *written(tmp_path, "whole.pcap", [FRAMES]), "-o", expected)
+    (twice,) = written(tmp_path, "twice.pcap", [FRAMES[:THIRD] * 2])
+    assert records_of("--join", paths[0], paths[0]) == records_of(twice)
     for order in (paths, paths[::-1]):
         assert records_of("--join", *order) == whole
         for selected in ((), ("--frames", f"{THIRD}-")):
@@ -225,19 +227,34 @@ def test_deleted_files(
     assert parsed(result.stdout) == parsed(run("dissect", "--json", alone).stdout)
 
 
+def test_joined_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: list[dict[str, object]]
+) -> None:
+    """A file that is named as standard input is not read."""
+    monkeypatch.chdir(tmp_path)
+    written(Path(), "- a.pcap", [FRAMES[:1], FRAMES[:-1]])
+    result = run("dissect", "--json", "--join", "-", "a.pcap", stdin=octets_of(FRAMES[-1:]))
+    assert parsed(result.stdout) == whole
+
+
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="there is no /dev/fd")
-def test_pipes_with_numbers(whole: list[dict[str, object]]) -> None:
+@pytest.mark.parametrize("joined", [(), ("--join",)])
+def test_pipes_with_numbers(
+    tmp_path: Path, joined: tuple[str, ...], whole: list[dict[str, object]]
+) -> None:
     """Numbers in the names of a shell's ``<(command)`` make no ring. All octets are read."""
-    octets = octets_of(FRAMES)
+    parts = [FRAMES[:THIRD], FRAMES[THIRD:]]
+    alone = [each for path in written(tmp_path, "a b", parts) for each in records_of(path)]
     ends = []
-    for _ in range(2):
+    for part in parts:
         read_end, write_end = os.pipe()
         ends.append(read_end)
-        os.write(write_end, octets)
+        os.write(write_end, octets_of(part))
         os.close(write_end)
     try:
-        frames = [each["frame"] for each in records_of(*(f"/dev/fd/{end}" for end in ends))]
+        found = records_of(*joined, *(f"/dev/fd/{end}" for end in ends))
     finally:
         for end in ends:
             os.close(end)
-    assert frames == [each["frame"] for each in whole] * 2
+    expected = whole if joined else alone
+    assert [each["frame"] for each in found] == [each["frame"] for each in expected]
