@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -127,7 +127,7 @@ class Ring(Capture):
     :param names: file names in order of time.
     :param may_read: as in :func:`~scapy_mpa.capture.open_capture`.
     :param joined: a file may begin earlier than the one before it ends.
-    :raises CaptureError: the first file is not a capture that can be read.
+    :raises CaptureError: no file is a capture that can be read; a line for each.
     """
 
     def __init__(
@@ -135,12 +135,16 @@ class Ring(Capture):
     ) -> None:
         self._may_read = may_read
         self._joined = joined
-        self._parts = [open_capture(names[0], may_read)]
-        self.name = names[0]
         sizes = [_size(name) for name in names]
         self.size = None if None in sizes else sum(filter(None, sizes))
         self.lost: list[CaptureError] = []
-        self._following = names[1:]
+        waiting = deque(names)
+        while not (first := self._opened(waiting.popleft())):
+            if not waiting:
+                raise CaptureError("\n".join(map(str, self.lost)))
+        self._parts = [first]
+        self.name = first.name
+        self._following = list(waiting)
         self.raw_frames = self._chained()
 
     @property
@@ -159,6 +163,13 @@ class Ring(Capture):
     def close(self) -> None:
         self._parts[-1].close()
 
+    def _opened(self, name: str) -> Capture | None:
+        try:
+            return open_capture(name, self._may_read)
+        except CaptureError as error:
+            self.lost.append(error)
+            return None
+
     def _chained(self) -> Iterator[Frame]:
         """Yield the frames of all files, up to the first file that does not continue the ring."""
         frames: Iterable[Frame] = self._parts[0]
@@ -172,10 +183,8 @@ class Ring(Capture):
                 return
             self.close()
             frames = ()
-            try:
-                part = open_capture(name, self._may_read)
-            except CaptureError as error:
-                self.lost.append(error)
+            part = self._opened(name)
+            if part is None:
                 continue
             first = next(iter(part), None)
             if first is not None:

@@ -12,7 +12,7 @@ from scapy_mpa.capture.write import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
 from scapy_mpa.cli.attention import STOPS, Attention, interrupted, stopping
-from scapy_mpa.cli.files import conclude, grouped, open_files
+from scapy_mpa.cli.files import conclude, grouped, name_of, open_files
 from scapy_mpa.cli.output import OutputError, is_terminal
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
@@ -88,6 +88,7 @@ class Cleaning(NamedTuple):
                 ended = attention.number and f"{name}: {interrupted(capture.frames)}"
                 complain(ended or f"{error}, so cleaning stopped")
                 return FAILED
+            name = name_of(capture)
             for line in () if self.quiet else report.lines():
                 complain(f"{name}: {line}")
             if report.failed:

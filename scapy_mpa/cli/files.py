@@ -49,18 +49,16 @@ def read_files(
         except CaptureError as error:
             complain(str(error))
             status = FAILED
-            if group[1:]:
-                waiting.appendleft(group[1:])
             continue
         is_live = capture.size is None or attention.every < NEVER
         reading = Reading(capture, first_number=number, live=is_live, **how)
         selection = reading.selection
-        of_ring = f", {len(group)} files of a ring" if group[1:] else ""
+        of_files = f", {len(group)} files{'' if joined else ' of a ring'}" if group[1:] else ""
         with capture, attention.reading():
             name_shown = shown(capture.name)
             try:
                 if headings and len(names) > 1:
-                    write_lines([f"==> {name_shown}{of_ring} <=="])
+                    write_lines([f"==> {name_shown}{of_files} <=="])
                 show(reading)
             except OutputError as error:
                 return _give_up(error, capture, attention)
@@ -96,7 +94,7 @@ def open_files(
 
     :param names: one of the groups of :func:`grouped`.
     :param joined: as given to that function.
-    :raises CaptureError: its first file cannot be read.
+    :raises CaptureError: none of its files can be read.
     """
     if len(names) == 1:
         return open_capture(names[0], attention.may_read)
@@ -117,6 +115,12 @@ def _give_up(error: OutputError, capture: Capture, attention: Attention) -> int:
     return FAILED
 
 
+def name_of(capture: Capture) -> str:
+    """Return the name of a capture that was read, and the number of its files if it has several."""
+    files = len(capture.parts) + len(capture.lost)
+    return shown(capture.name) + (f", {files} files" if files > 1 else "")
+
+
 def conclude(
     capture: Capture, attention: Attention, followed: Followed, gaps: int, ended: int
 ) -> int:
@@ -124,7 +128,7 @@ def conclude(
 
     For the other parameters see :func:`~scapy_mpa.cli.remarks.remarks`.
     """
-    name, status = shown(capture.name), CLEAN
+    name, status = name_of(capture), CLEAN
     if followed.has_nothing:
         status = FAILED
     for remark in remarks(followed, gaps, ended):

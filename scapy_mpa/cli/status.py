@@ -47,8 +47,9 @@ def status_of(error: KeyboardInterrupt) -> int:
 
 
 def complain(text: str) -> None:
-    """Print a line on standard error, if that can be written."""
+    """Print lines on standard error, if that can be written."""
     import click
 
     with contextlib.suppress(OSError):
-        click.echo(f"{PROGRAM}: {text}", err=True)
+        for line in text.splitlines():
+            click.echo(f"{PROGRAM}: {line}", err=True)

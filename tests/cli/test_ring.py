@@ -153,7 +153,7 @@ def test_captures_that_overlap_in_time(tmp_path: Path) -> None:
     (both,) = written(tmp_path, "both.pcap", [FRAMES + late])
     joined, merged = (run("dissect", "--json", "--join", *each) for each in ([other, one], [both]))
     assert parsed(joined.stdout) == parsed(merged.stdout)
-    assert joined.stderr == merged.stderr.replace(f"{both}", f"{one}")
+    assert joined.stderr == merged.stderr.replace(f"{both}", f"{one}, 2 files")
 
 
 def test_joined(tmp_path: Path, whole: list[dict[str, object]]) -> None:
@@ -173,7 +173,15 @@ def test_joined(tmp_path: Path, whole: list[dict[str, object]]) -> None:
             result = run("clean", *selected, *order, tmp_path / "gone", "-o", target)
             assert cleaning.frames_of(target) == cleaning.frames_of(expected)
             assert result.exit_code == 2
+            assert f"scapy-mpa: {paths[0]}, 4 files: 1 connection " in result.stderr
             assert result.stderr.endswith("gone: there is no such file; check the name\n")
+    result = run("summary", "--join", *paths)
+    assert result.stdout.startswith(f"==> {paths[0]}, 3 files <==\n")
+    result = run("clean", tmp_path / "1", tmp_path / "2", "-o", target)
+    assert result.exit_code == 2
+    assert result.stderr == "".join(
+        f"scapy-mpa: {tmp_path / name}: there is no such file; check the name\n" for name in "12"
+    )
     result = run("clean", *paths, "-o", paths[1])
     assert result.exit_code == 2
     assert "that is the capture itself" in result.stderr
