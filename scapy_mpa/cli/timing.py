@@ -64,10 +64,10 @@ class _Responses:
     its octets, its STag or MSN, and its TO."""
     unanswered_from: array[int] = field(default_factory=lambda: array("Q"))
     """The frames of Requests whose Responses lack their end."""
-    passed: array[int] = field(default_factory=lambda: array("Q"))
+    outstanding_to: array[int] = field(default_factory=lambda: array("Q"))
     """Of the first of these, the frames up to which they were surely outstanding.  The Response to
     a later Request has shown that they were answered."""
-    answered: int = 0
+    last_response: int = 0
     """The frame of the last Response whose Request is known."""
     unanswered: int = 0
     """Number of these Requests, more than their frames if too many are kept."""
@@ -79,7 +79,7 @@ class _Responses:
     @property
     def peak(self) -> int:
         """The highest number of Requests outstanding at one time."""
-        ends = sorted(self.values[1::_VALUES] + self.passed)
+        ends = sorted(self.values[1::_VALUES] + self.outstanding_to)
         begins = sorted(self.values[2::_VALUES] + self.unanswered_from)
         return max(
             (asked - bisect_left(ends, frame) for asked, frame in enumerate(begins, 1)), default=0
@@ -131,9 +131,9 @@ class Timing:
         for kind in _KINDS.values():
             found = self._found.get((*key[:2], kind))
             if found is not None:
-                begins = found.unanswered_from[len(found.passed) :]
-                found.passed.extend([max(begin, found.answered) for begin in begins])
-                found.answered = frame
+                begins = found.unanswered_from[len(found.outstanding_to) :]
+                found.outstanding_to.extend([max(begin, found.last_response) for begin in begins])
+                found.last_response = frame
 
     def _add(self, found: _Responses, message: MessageRecovered, seconds: float) -> None:
         """Add a Response whose latency is known."""

@@ -79,7 +79,7 @@ def _send_with(by: int, which: Callable[[int, int], bool]) -> Change:
         script = list(conversation.script)
         for at, item in sends.items():
             if (item.header.msn or 0) == chosen:
-                script[at] = item.with_header(msn=chosen + by & _WORD)
+                script[at] = item.with_header(msn=(chosen + by) & _WORD)
         return conversation.with_script(script)
 
     return apply
@@ -161,7 +161,7 @@ MUTATIONS: Final[Table] = {
         "rfc5041/4.3/msn-repeated": _send_with(-1, lambda msn, _: msn > 1),
         "rfc5041/4.3/msn-differs-within-message": change_fpdu(
             header(
-                msn=lambda before, rng: (before.msn or 0) + (1 << rng.randrange(20, 31)) & _WORD
+                msn=lambda before, rng: ((before.msn or 0) + (1 << rng.randrange(20, 31))) & _WORD
             ),
             SEND_OPCODES,
             _is_within,
