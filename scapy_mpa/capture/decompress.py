@@ -133,7 +133,7 @@ def _damage(name: str, error: Exception, octet: int, step: int) -> DamagedError:
     """
     # zlib says: "Error -3 while decompressing data: incorrect data check".
     reason = str(error).rpartition(": ")[2]
-    what = f"the next {step} octets show that the {name} data is damaged ({reason})"
+    what = f"the {name} data is damaged here or earlier, as the next {step} octets show ({reason})"
     advice = f"capture or copy it again (`{name} -t` tests it)"
     if "memory" in reason.lower():
         what = f"the {name} data takes more than {1 << _LOG_MEMORY - 20} MiB to decompress"

@@ -3,7 +3,8 @@
 
 Exit status:
   0  the capture was written, and its truth
-  2  neither was: the scenario, the command line or a file is wrong
+  2  neither was, except standard output, pipes and devices: the scenario,
+     the command line or a file is wrong
 
 Examples:
   scapy-mpa craft --list

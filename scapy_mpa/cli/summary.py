@@ -32,10 +32,10 @@ shows all:
 With --timing, `By` is the side that sent the Requests, `Per s` the rate from
 the first Response to the last, `At once` the highest number of outstanding
 Requests (the limit is ORD), `Open` the number of Requests without the end of
-their Response.  If the Response to a later Request was captured, they count
-as answered as soon as they may have been.  Lines below say which Responses do
-not count in it.  With --top, Frames are those of the Request and of the end
-of the Response.
+their Response.  In `At once`, such a Request counts until its Response may
+have come, if the Response to a later one was captured.  Lines below say which
+Responses do not count.  With --top, Frames are those of the Request and of
+the end of the Response.
 Over SCTP a line is a DDP Stream Session: FPDUs counts DDP segments, Octets
 user data, Ahead and Rexmit DATA chunks, Gaps stretches of DDP-SSNs.
 

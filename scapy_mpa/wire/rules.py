@@ -127,13 +127,15 @@ def message_violation(opcode: int, body: bytes, length: int, mo: int = 0) -> Vio
         if fewest <= end <= most:
             return None
         name = message_name(opcode)
-        if length >= fewest:
-            # The segment has a whole header.  Its MO or its end is outside the buffer for it.
-            text = f"MO {mo} of {name} with {length} octets: 0 is due, or the message is too long"
-            code = _INVALID_MO if mo >= most else _TOO_LONG
-            return Violation(text, "RFC 5041 4.3", code)
         allowed = " to ".join(map(str, sorted({fewest, most})))
-        return Violation(f"{name} of {end} octets, {allowed} are allowed", clause)
+        text = f"{name} of {end} octets, {allowed} are allowed"
+        if length < fewest:
+            return Violation(text, clause)
+        # The segment has a whole header.  Its MO or its end is outside the buffer for it.
+        if mo < most:
+            return Violation(text, "RFC 5041 4.3", _TOO_LONG)
+        text = f"MO {mo} of {name} with {length} octets, 0 is due"
+        return Violation(text, "RFC 5041 4.3", _INVALID_MO)
     try:
         found = check(body, length)
     except RemoteProtocolError as error:

@@ -146,7 +146,8 @@ SITUATIONS: list[tuple[str, list[str], dict[str, int]]] = [
     (">A1=7|20 <A1=7", [], {}),
     (">I1:8|4", [], {}),
     (">I1:15|8", ["Immediate Data of 15 octets, 8 are allowed (RFC 7306 6.3)"], {}),
-    (">I1:16|8", ["MO 8 of Immediate Data with 8 octets: 0 is due, or the message is "], {}),
+    (">I1:16|8", ["MO 8 of Immediate Data with 8 octets, 0"], {}),
+    (">I1:12|4", ["Immediate Data of 12 octets, 8 are allowed"], {}),
     # The order is known after a message with a wrong RDMAP header.
     (">I1:9 >S#9", ["Immediate Data has exactly 8", "MSN 9 on queue 0, where 2"], {}),
     (">S >T1:4", [], {}),

@@ -38,14 +38,17 @@ def impair(
     return impaired
 
 
-def refuse_sctp(what: str, segments: Iterable[Segment]) -> None:
+def refuse_sctp(
+    what: str, segments: Iterable[Segment], advice: str = "it has no counterpart: leave it out"
+) -> None:
     """Check that segments are of TCP.
 
     :param what: the impairment, for the error.
+    :param advice: what the user can do, for the error.
     :raises LocalProtocolError: they are packets of SCTP.
     """
     if not all(segment.is_tcp for segment in segments):
-        raise LocalProtocolError(f"{what} is about TCP, and this is SCTP")
+        raise LocalProtocolError(f"{what} is about TCP, and this is SCTP; {advice}")
 
 
 def in_places(

@@ -95,7 +95,7 @@ class StartupCut:
     conversation: Conversation
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
-        refuse_sctp("a cut after startup frames", segments)
+        refuse_sctp("a cut after startup frames", segments, "use LateStart (--skip)")
         ends = [0, 0]
         for placed in self.conversation.layout():
             if isinstance(placed.item, StartupItem | IndicationItem):
