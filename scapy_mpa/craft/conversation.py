@@ -120,10 +120,9 @@ class Conversation:
     :raises LocalProtocolError: a value is out of range, or both ends are the same.
     """
 
-    _responder_waits: ClassVar = True
-    """Whether the Responder waits for the Initiator's first FPDU (RFC 5044 7.1.2 rule 4)."""
-    _largest_ulpdu: ClassVar = LARGEST_MULPDU
-    """Octets of a ULPDU, at most (RFC 5044 3)."""
+    _is_mpa: ClassVar = True
+    """Whether the Responder waits for the Initiator's first FPDU (RFC 5044 7.1.2 rule 4), and a
+    ULPDU has 64768 octets at most (RFC 5044 3)."""
 
     def __init__(
         self,
@@ -519,7 +518,7 @@ class Conversation:
         :raises LocalProtocolError: its side must not send one now, and the conversation is strict.
         """
         # With revision 2, a Terminate reports any error (RFC 6581 9.3).
-        must_wait = self._responder_waits and not (
+        must_wait = self._is_mpa and not (
             message.opcode == Opcode.TERMINATE and self.options.revision_of(RESPONDER) == 2
         )
         if self._phase is Phase.REJECTED:
@@ -536,9 +535,9 @@ class Conversation:
             )
         elif self._has_terminated(message.side):
             self.refuse(f"the {SIDES[message.side]} has sent a Terminate (RFC 5040 5.4)")
-        elif len(items[0].ulpdu) > self._largest_ulpdu:
+        elif self._is_mpa and len(items[0].ulpdu) > LARGEST_MULPDU:
             self.refuse(
-                f"a ULPDU of {len(items[0].ulpdu)} octets, {self._largest_ulpdu} at most are "
+                f"a ULPDU of {len(items[0].ulpdu)} octets, {LARGEST_MULPDU} at most are "
                 "allowed (RFC 5044 3): give a smaller mulpdu"
             )
         self.messages += 1

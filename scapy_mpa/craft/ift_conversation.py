@@ -26,7 +26,6 @@ from scapy_mpa.craft.side import Side
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.shown import quoted
 
@@ -96,8 +95,7 @@ class IFTConversation(Conversation):
     initiator: IFTSide
     responder: IFTSide
     sides: tuple[IFTSide, IFTSide]
-    _responder_waits = False
-    _largest_ulpdu = LARGEST_ULPDU_LENGTH
+    _is_mpa = False
 
     def __init__(
         self,

@@ -20,7 +20,6 @@ from scapy_mpa.records.record import Record
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
-from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH
 from scapy_mpa.wire.sctp_ddp import LARGEST_PRIVATE_DATA, FunctionCode
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
@@ -67,8 +66,7 @@ class SctpConversation(Conversation):
     """
 
     # DDP Segments cannot be taken for session control, so no side must wait (RFC 6581 7).
-    _responder_waits = False
-    _largest_ulpdu = LARGEST_ULPDU_LENGTH
+    _is_mpa = False
 
     def __init__(
         self,
