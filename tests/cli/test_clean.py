@@ -14,7 +14,7 @@ from scapy_mpa.cli.files import open_files
 from scapy_mpa.craft.scenario import parse_scenario
 from tests.capture.build import enhanced, interface, option, pcap, section
 from tests.clean.cleaning import frames_of
-from tests.cli.command import PROBE, run
+from tests.cli.command import PROBE, RPING, run
 from tests.cli.test_whole_files import unchanged
 
 MICRO, NANO = 0xA1B2C3D4, 0xA1B23C4D
@@ -111,6 +111,19 @@ def test_frames_that_only_pcapng_can_hold(
     target = tmp_path / "clean.pcapng"
     assert run("clean", "-q", source, "-o", target).exit_code == 0
     assert frames_of(target)[-1][1:] == odd[1:]
+
+
+def test_connections_after_damage(tmp_path: Path) -> None:
+    """A connection may follow the readable part of a capture. What was read is written."""
+    source, target = tmp_path / "cut.pcap", tmp_path / "clean.pcapng"
+    source.write_bytes(RPING.read_bytes()[:-1])
+    result = run("clean", "-q", "--connection", 9, source, "-o", target)
+    assert (result.exit_code, target.exists()) == (2, True)
+    assert "the file ends inside a frame" in result.stderr
+    assert "no connection 9" not in result.stderr
+    source.write_bytes(RPING.read_bytes())
+    result = run("clean", "-q", "--connection", 9, source, tmp_path / "gone", "-o", target)
+    assert "no connection 9" not in result.stderr
 
 
 def test_capture_removed_before_its_second_reading(

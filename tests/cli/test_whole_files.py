@@ -72,20 +72,22 @@ def test_disk_is_full(command: str, before: bytes | None, tmp_path: Path) -> Non
 
 @posix
 @pytest.mark.parametrize(
-    ("capture", "truth", "reason"),
+    ("preset", "capture", "truth", "reason"),
     [
-        ("x.pcapng", "none/t", "No such file"),
-        ("-", "none/t", "No such file"),
-        ("none/x", "t", "No such file"),
-        ("x.pcapng", "t", "File too large"),
+        ("read", "x.pcapng", "none/t", "No such file"),
+        ("read", "-", "none/t", "No such file"),
+        ("read", "none/x", "t", "No such file"),
+        # The truth is longer than the capture.
+        ("read", "x.pcapng", "t", "File too large"),
+        # The capture is longer, and all of it waits in a buffer.
+        ("immediate --segment tiny", "x.pcapng", "t", "File too large"),
     ],
 )
 def test_capture_and_truth_are_written_both_or_neither(
-    capture: str, truth: str, reason: str, tmp_path: Path
+    preset: str, capture: str, truth: str, reason: str, tmp_path: Path
 ) -> None:
     """If one of them cannot be written, the other is not either."""
-    words = ("craft", "read", "-o", capture, "--truth", truth, "--payload")
-    # The truth is longer than the capture.
+    words = ("craft", *preset.split(), "-o", capture, "--truth", truth, "--payload")
     done = process(*words, cwd=tmp_path, preexec_fn=limited(12000), env=NO_CACHE)
     assert (done.returncode, done.stdout, listing(tmp_path)) == (2, b"", {})
     assert f"cannot be written ({reason}" in done.stderr.decode()
