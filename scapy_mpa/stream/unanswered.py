@@ -94,7 +94,8 @@ class Unanswered:
         """Return the end of a connection, with the unanswered Requests of both directions."""
         sides, number = self._sides, event.connection.number
         for direction, half in enumerate(event.halves):
-            if half.is_unknown:
+            # Without any FPDUs nobody speaks MPA, or only startup frames came.
+            if half.is_unknown and event.halves[1 - direction].fpdus:
                 sides[number, direction].is_incomplete = True
         first, second = sides.pop((number, 0), _NOTHING), sides.pop((number, 1), _NOTHING)
         if event.end is None:

@@ -172,6 +172,14 @@ def test_unanswered_if_octets_are_not_understood(lost: tuple[int, ...]) -> None:
     assert not [each for each in messages_of(feed(captured)) if each.missing]
 
 
+def test_nothing_is_unanswered_without_fpdus() -> None:
+    """After a rejection, only startup frames were captured."""
+    conversation = Conversation()
+    conversation.startup(rejected=True)
+    conversation.close()
+    assert both_ways([*decoded(conversation.frames())]).end.unanswered == (0, 0)
+
+
 # -- times of the beginning, and stalls ------------------------------------------------------------
 
 # Each word has the time of its capture in milliseconds.  ``f`` is an FPDU of 24 octets.
