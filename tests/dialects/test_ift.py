@@ -43,7 +43,7 @@ def frame(
     """A frame (5.1).
 
     :param flags: HC and PC say which CRCs it has.
-    :param size: a wrong payload_size. The header CRC is good all the same.
+    :param size: a wrong payload_size. The header CRC is good.
     """
     head = struct.pack(">HHH", len(ddp), len(payload) if size < 0 else size, vtag) + ddp
     head += crc_field(head) if flags & HC else b""

@@ -95,15 +95,15 @@ VTAGS = st.integers(0, 0xFFFF)
 @given(st.binary(min_size=64, max_size=64))
 def test_indication_and_codec_agree(octets: bytes) -> None:
     """Fields and codec read the same from any 64 octets, and both build them again."""
-    packet, told = IFTAdaptionIndication(octets), parse_indication(octets)
-    assert bytes(packet) == octets == build_indication(told)
+    packet, parsed = IFTAdaptionIndication(octets), parse_indication(octets)
+    assert bytes(packet) == octets == build_indication(parsed)
     assert [bool(getattr(packet, name)) for name in FLAGS] == [
-        getattr(told, name) for name in FLAGS
+        getattr(parsed, name) for name in FLAGS
     ]
     for name in ("magic", "version", "bc_version", "reserved_flags", "vtag", "marker_interval"):
-        assert getattr(packet, name) == getattr(told, name)
-    assert (packet.reserved, packet.crc) == (told.reserved, told.crc)
-    assert (packet.crc_verdict() == "good") == told.crc_is_good()
+        assert getattr(packet, name) == getattr(parsed, name)
+    assert (packet.reserved, packet.crc) == (parsed.reserved, parsed.crc)
+    assert (packet.crc_verdict() == "good") == parsed.crc_is_good()
 
 
 @given(ulpdus(), VTAGS, CRCS)

@@ -87,7 +87,7 @@ def test_any_octets_are_rebuilt(octets: bytes, ulpdu: bytes, pad: bytes, phase: 
 @pytest.mark.examples
 @pytest.mark.parametrize("phase", [None, 0, 8, 488, 492, 496, 500, 504, 508])
 def test_cut_short_anywhere(phase: int | None) -> None:
-    """Before, in, and behind a Marker, and in any other field."""
+    """Before, in, and after a Marker, and in any other field."""
     octets, _ = placed(messages.read_request(1, 2, 3, 4, 5, 6)[0] + bytes(range(256)) * 3, phase)
     for length in range(1, len(octets)):
         fpdu = FPDU(octets[:length], phase=phase)
@@ -147,21 +147,21 @@ def test_fpdu_and_codec(ulpdu: bytes, phase: int | None, reserved: int) -> None:
 
 
 @given(ulpdus(), st.binary(max_size=9))
-def test_softuiwarp(ulpdu: bytes, behind: bytes) -> None:
+def test_softuiwarp(ulpdu: bytes, rest: bytes) -> None:
     """Pads of (ULPDU_Length + 2) mod 4 octets, and CRC fields of zeros.
 
-    Every field is what it says, what lies behind is padding, and all is rebuilt as it came.
+    Every field is what it says, what follows is padding, and all is rebuilt as it came.
     """
     pad = bytes((len(ulpdu) + 2) % 4)
     octets = len(ulpdu).to_bytes(2, "big") + ulpdu + pad + bytes(4)
-    packet = FPDU(octets + behind, dialect="softuiwarp")
+    packet = FPDU(octets + rest, dialect="softuiwarp")
     assert (packet.ulpdu_length, packet.pad, packet.crc) == (len(ulpdu), pad, 0)
-    assert bytes(packet.payload) == ulpdu + behind
-    assert (packet[Padding].load if behind else b"") == behind
+    assert bytes(packet.payload) == ulpdu + rest
+    assert (packet[Padding].load if rest else b"") == rest
     assert packet.crc_verdict() == "off"
-    assert bytes(packet) == octets + behind
+    assert bytes(packet) == octets + rest
     packet.recompute()
-    assert bytes(packet) == octets + behind
+    assert bytes(packet) == octets + rest
 
 
 LAYERS = {
@@ -336,13 +336,13 @@ def test_read_and_rebuilt(octets: bytes, mirrored: bool | None) -> None:
     """Whatever the octets are, and in which layout: the reading is the codec's, and from it the
     same octets are built."""
     found, message = parse_terminate(octets, mirrored), RDMAPTerminate(octets, mirrored=mirrored)
-    told = found._asdict()
-    del told["ambiguous"]
-    assert bytes(message.payload) == told.pop("trailing")
+    fields = found._asdict()
+    del fields["ambiguous"]
+    assert bytes(message.payload) == fields.pop("trailing")
     for name in ("ddp_header", "rdmap_header"):
         header = getattr(message, name)
-        assert (None if header is None else bytes(header)) == told.pop(name)
-    assert {name: getattr(message, name) for name in told} == told
+        assert (None if header is None else bytes(header)) == fields.pop(name)
+    assert {name: getattr(message, name) for name in fields} == fields
     for made in (message, message.copy(), evaluated(message)):
         assert bytes(made) == octets
     message.show(dump=True)

@@ -357,8 +357,8 @@ def test_values_that_do_not_fit(make: Callable[[], Packet], text: str) -> None:
 def test_every_layer_is_shown_when_fuzzed(name: str) -> None:
     """Values that are drawn anew each time have neither a format nor a hash."""
     fuzzed = fuzz(getattr(layers, name)())
-    for told in (fuzzed.show(dump=True), fuzzed.summary(), repr(fuzzed)):
-        assert told
+    for text in (fuzzed.show(dump=True), fuzzed.summary(), repr(fuzzed)):
+        assert text
 
 
 # Provenance

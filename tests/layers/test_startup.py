@@ -32,7 +32,7 @@ FRAMES = {
 }
 
 
-TOLD = [
+LAYERS_OF_OCTETS = [
     *((mpastream.startup_frame(key, crc=1), layer) for layer, key in FRAMES.items()),
     (b"MPA ID RtR Frame" + bytes(MPARtr())[16:], MPARtr),
     (bytes(FPDU()), FPDU),
@@ -40,7 +40,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("octets", "layer"), TOLD)
+@pytest.mark.parametrize(("octets", "layer"), LAYERS_OF_OCTETS)
 def test_mpa_tells_what_octets_are(octets: bytes, layer: type[Packet]) -> None:
     """By the Key.  Defaults are revision 1, CRCs, no Markers and no Private Data."""
     packet = MPA(octets)
@@ -134,10 +134,10 @@ def test_build_then_dissect(layer: PrivateData) -> None:
 
 
 @given(rpcs, st.sampled_from([MPARequest, MPAReply]), st.booleans())
-def test_rpc_is_told_by_its_magic_number(
+def test_rpc_is_known_by_its_magic_number(
     layer: RPCRDMAPrivateData, frame: Any, enhanced: bool
 ) -> None:
-    """RFC 8797 4: in Private Data, behind any enhanced data, and rebuilt when it is changed."""
+    """RFC 8797 4: in Private Data, after any enhanced data, and rebuilt when it is changed."""
     options = {"revision": 2, "s": 1, "ird": 3} if enhanced else {}
     packet = frame(private_data=layer, **options)
     read = frame(bytes(packet))

@@ -59,7 +59,7 @@ def event(kind: str, words: str, **others: Any) -> Any:
 def fpdu(
     ulpdu: bytes, phase: int | None = None, captured: int | None = None
 ) -> events.FPDURecovered:
-    """The event of an FPDU, of which ``captured`` octets were captured."""
+    """The event of an FPDU.  ``captured`` is the number of its captured octets; None: all."""
     words = f"seq 5000 offset 44 phase {phase} markers 0 crc 'good' located_by 'length' "
     words += f"out_of_order False frames (6,7) ulpdu_length {len(ulpdu)}"
     octets = build_fpdu(ulpdu, phase)[:captured]

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def brings_octets(connection: Connection, segment: Segment) -> bool:
-    """True if a segment brings octets that a connection lacks, which is over: it is late, no copy.
+    """True if a segment of a connection that is over brings octets that were not captured.
 
-    They fill a hole between captured octets, or nothing was captured of their direction.
+    Then the segment is late, and is no copy.  The octets fill a hole between captured ones, or
+    nothing was captured of their direction.
     """
     half = connection.half(segment.flow)
     if half.high is None:

@@ -292,6 +292,7 @@ class Region:
             if row and following.is_sound:
                 return total + weights.ARRIVAL
             if total >= weights.CRC:
+                # So much shows that the length is right.
                 break
             bits, ulpdu_length = following.bits, following.ulpdu_length
             if ulpdu_length and plausible(following.head, ulpdu_length):
